@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dualgap.solvers.base import SOLVERS, NotInstalled, Solver, Status
 from dualgap.solvers.paths.cross_validation import CrossValidation, cross_validate
-from dualgap.solvers.paths.path import NoPath, Path, solve_path
+from dualgap.solvers.paths.following import solve_path
+from dualgap.solvers.paths.path import NoPath, Path
 from dualgap.solvers.paths.selection import Selection, select
 from dualgap.solvers.running.defaults import default_solver
 from dualgap.solvers.running.output import Evaluation, Target

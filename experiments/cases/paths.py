@@ -1,4 +1,4 @@
-"""A run that follows a path: its answers cover every C, lam or epsilon of an interval.
+"""A run that follows a path: answers and combinations of two cover an interval of C, lam or epsilon.
 
 The solving process returns the points of all answers; the certifying process computes the bounds between
 them from the points and the data alone.
@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
+
 from dualgap.experiments.cases.messages import SolverAnswer, SolverReport
 from dualgap.experiments.cases.plan import Case, digest
 from dualgap.experiments.records.names import path_text
-from dualgap.problems import Dataset, Formulation, Point
-from dualgap.problems.answers.parametric_bounds import Parameter, with_value
+from dualgap.problems import Dataset, Formulation, Gram, Point
+from dualgap.problems.answers.interpolation import Parameter, with_value
+from dualgap.problems.problem import replace_fields
 from dualgap.problems.texts import one_line
-from dualgap.solvers import NoPath, Path, Solution, Solver, Status, Target, select, solve_path
-from dualgap.solvers.paths.path import assemble_path
+from dualgap.solvers import NoPath, Path, Solution, Solver, Status, Target, solve_path
+from dualgap.solvers.paths.following import assemble_path
+from dualgap.solvers.paths.selection import held_out_errors
 
 Fields = dict[str, Any]
 
@@ -37,8 +41,8 @@ def follow_path(
         reason = last.reason if last.certificate.point.alpha is None else str(ended)
         gap = last.certificate.relative_gap
         return SolverAnswer(status=last.status, reason=one_line(reason), gap=gap), []
-    solutions = [segment.solution for segment in path.segments]
-    values = [segment.value for segment in path.segments]
+    solutions = [answer.solution for answer in path.answers]
+    values = [answer.value for answer in path.answers]
     return SolverAnswer([SolverReport.of(solution) for solution in solutions], values), solutions
 
 
@@ -52,13 +56,15 @@ def certify_path(
         for name, value in (("problem_hash", problem.hash), ("family_hash", problem.family_hash))
     }
     path, reason = None, answer.reason
+    gram = Gram(problem.X, problem.kernel, keep=True)
+    shared = replace_fields(problem, samples=problem.samples.derived(problem.X, gram))
     try:
         if answer.values:
             path = assemble_path(
-                problem,
+                shared,
                 (spec["parameter"], spec["low"], spec["high"]),
                 spec["gap"],
-                _answers(problem, case, answer, points),
+                _answers(shared, case, answer, points),
             )
     except NoPath as refuted:
         reason = str(refuted)
@@ -89,19 +95,19 @@ def _answers(
 
 
 def _rows(path: Path, data: Dataset, case: Case) -> list[Fields]:
-    """Return one row per answer on a path, with its test error."""
+    """Return one row per answer on a path, with its error on held-out samples."""
     parameter = case.problem.path["parameter"]
     key = {"run_id": case.run_id, "parameter": parameter}
     table = path.table().rename(columns={parameter: "value"}).to_dict("records")
     return [
         key | {str(name): value for name, value in row.items()} | error
-        for row, error in zip(table, _test_errors(path, data), strict=True)
+        for row, error in zip(table, _held_out_errors(path, data), strict=True)
     ]
 
 
 def _columns(path: Path, rows: Sequence[Fields], importing: float) -> Fields:
     """Return the columns of the row of a path whose answers cover its interval."""
-    solutions = [segment.solution for segment in path.segments]
+    solutions = [answer.solution for answer in path.answers]
     claims = {solution.claimed for solution in solutions}
     evaluated = [count for s in solutions if (count := s.counters.get("kernel_evaluations"))]
     return {
@@ -120,15 +126,15 @@ def _columns(path: Path, rows: Sequence[Fields], importing: float) -> Fields:
     }
 
 
-def _test_errors(path: Path, data: Dataset) -> list[Fields]:
-    """Return the test error of each answer, and its bounds over all optima of its interval."""
-    unknown: Fields = dict.fromkeys(("error", "error_lower", "error_upper"))
+def _held_out_errors(path: Path, data: Dataset) -> list[Fields]:
+    """Return the error of each answer, and its bounds over all optima at the values nearest to it."""
+    names, unknown = ("error", "error_lower", "error_upper"), np.full((3, len(path.answers)), None)
     if data.X_test is None or data.y_test is None:
-        return [unknown] * len(path.segments)
-    try:
-        table = select(path, data.X_test, data.y_test).table
-    except ValueError:  # its optimal intercept is unknown
-        return [unknown] * len(path.segments)
-    named = table.rename(columns={"least": "error_lower", "most": "error_upper"})
-    rows = named[[*unknown]].to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
+        errors = unknown
+    else:
+        values = np.array([answer.value for answer in path.answers])
+        try:
+            errors = held_out_errors(path, data.X_test, data.y_test, path.breakpoints, values)
+        except ValueError:  # its optimal intercept is unknown
+            errors = unknown
+    return [dict(zip(names, column, strict=True)) for column in errors.T.tolist()]

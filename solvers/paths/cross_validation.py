@@ -2,7 +2,7 @@
 
     error(C) = Σₖ Σ_{i held out of fold k} error(yᵢ, fₖ(xᵢ)) / Σₖ |held out of fold k|
 where fₖ is trained on all samples except those of fold k. Each fold has a certified path (`path`), and
-along it bounds on the errors of all optima between two values (`selection`); the sums of these over the
+on each range of values bounds on the errors of all optima (`selection`); the sums of these over the
 folds are a band around the cross-validation error of the optimum at each C.
 
 Up to a few thousand samples the Gram matrix of all samples is computed once: the paths of all folds,
@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dualgap.problems import Formulation, Gram, Vector
-from dualgap.problems.answers.parametric_bounds import Parameter
+from dualgap.problems import Formulation, Gram
+from dualgap.problems.answers.interpolation import Parameter
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
 from dualgap.problems.dataset import Indices
@@ -32,9 +31,16 @@ from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_integer, check_positive, short_repr
 from dualgap.solvers.base import Solver
+from dualgap.solvers.paths.following import solve_path
 from dualgap.solvers.paths.interval import Ends, validate_interval
-from dualgap.solvers.paths.path import NoPath, Path, solve_path
-from dualgap.solvers.paths.selection import check_enclosed, held_out_errors, score_norms
+from dualgap.solvers.paths.path import NoPath, Path
+from dualgap.solvers.paths.selection import (
+    check_enclosed,
+    error_table,
+    ranges,
+    score_norms,
+    sums_of_errors,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,10 +67,10 @@ class CrossValidation:
     Attributes
     ----------
     parameter : "C", "lam" or "epsilon", from `low` to `high`. folds : each with a certified path.
-    value : a value at which the answers of the folds have the smallest `error`: the fraction of wrong
-        predictions among all held-out samples, or their mean squared error.
+    value : the value of the table at which the answers of the folds have the smallest `error`: the
+        fraction of wrong predictions among all held-out samples, or their mean squared error.
     lower_bound : lower bound on the error of the optima at any value; paths with a smaller gap raise it.
-    table : from, to, the error of the answers in between, and bounds (least, most) for the optima.
+    table : one row per range of values, see `selection.error_table`.
     """
 
     parameter: Parameter
@@ -82,12 +88,13 @@ class CrossValidation:
         name, squared = self.parameter, self.folds[0].path.problem.risk.loss.is_regression
         return (
             f"at {name} = {self.value:.6g} the answers have a cross-validation error "
-            f"{'(mean squared) ' if squared else ''}of {self.error:.6g}, the smallest of all; no {name} "
-            f"from {self.low:g} to {self.high:g} has optima with an error below {self.lower_bound:.6g}"
+            f"{'(mean squared) ' if squared else ''}of {self.error:.6g}, the smallest of "
+            f"{len(self.table)}; no {name} from {self.low:g} to {self.high:g} has optima with an error "
+            f"below {self.lower_bound:.6g}"
         )
 
     def at(self, value: float) -> pd.Series:
-        """Return the row of the table for a value of the parameter.
+        """Return the row of the table whose range has a value of the parameter.
 
         Raises
         ------
@@ -148,7 +155,9 @@ def cross_validate(
         full_gram.dense()
     shared = replace_fields(problem, samples=problem.samples.derived(problem.X, full_gram))
     _ = shared.samples.psd_shift  # holds for the samples of each fold too
-    norms, finished, fold_errors = score_norms(problem, problem.X), list[Fold](), list[FoldErrors]()
+    norms, finished = score_norms(problem, problem.X), list[Fold]()
+    ends, values = ranges(parameter, low, high, gap)
+    sums = np.zeros((3, values.size))
     for train, held_out in _splits(problem, folds, seed):
         time_left = (
             None if time_limit is None else time_limit - sum(f.path.time_solve for f in finished)
@@ -156,40 +165,30 @@ def cross_validate(
         if time_left is not None and time_left <= 0:
             raise NoPath(f"the time limit of {time_limit:g} s ended with {len(finished)} folds")
         part, rows = full_gram.part(train), np.append(train, held_out)
-        values = {f.name: getattr(problem, f.name) for f in fields(problem)}
-        weights = {name: v[train] for name, v in values.items() if np.shape(v) == (problem.n,)}
+        arguments = {f.name: getattr(problem, f.name) for f in fields(problem)}
+        weights = {name: v[train] for name, v in arguments.items() if np.shape(v) == (problem.n,)}
         samples = shared.samples.derived(part.X)
         fold = replace_fields(shared, **weights, X=part.X, samples=samples)
         # if weights differ, the parameter is the largest
         ratio = 1.0
         if parameter in weights:
-            ratio = float(weights[parameter].max() / values[parameter].max())
-        ends: dict[str, Any] = {parameter: (ratio * low, ratio * high)}
-        path = solve_path(fold, gap=gap, solver=solver, time_limit=time_left, gram=part, **ends)
-        bands = _bands(path, ratio, full_gram, rows, norms[rows], problem.y[held_out])
-        bands.ends[[0, -1]] = low, high  # exactly, whatever the ratio
-        fold_errors.append(bands)
+            ratio = float(weights[parameter].max() / arguments[parameter].max())
+        interval: dict[str, Any] = {parameter: (ratio * low, ratio * high)}
+        path = solve_path(fold, gap=gap, solver=solver, time_limit=time_left, gram=part, **interval)
+        scores = _scores(path, full_gram, rows)
+        of_fold = ratio * ends, ratio * values
+        sums += sums_of_errors(path, scores, norms[rows], problem.y[held_out], of_fold)
         part.forget()
         finished.append(Fold(train, held_out, ratio, path))
     count = sum(fold.held_out.size for fold in finished)
-    table = combine_folds(fold_errors, count, problem.risk.loss.is_regression)
+    rounding = gamma(ELEMENTARY + len(finished)) if problem.risk.loss.is_regression else 0.0
+    sums *= np.array([[1.0], [1.0 - rounding], [1.0 + rounding]])
+    table = error_table(ends, values, sums / count)
     best = table.iloc[int(table["error"].to_numpy().argmin())]
-    start, end = float(best["from"]), float(best["to"])
-    value = 0.5 * (start + end) if parameter == "epsilon" else float(np.sqrt(start * end))
-    lower_bound = float(table["least"].min())
+    lower_bound, error = float(table["least"].min()), float(best["error"])
     return CrossValidation(
-        parameter, low, high, tuple(finished), value, float(best["error"]), lower_bound, table
+        parameter, low, high, tuple(finished), float(best["value"]), error, lower_bound, table
     )
-
-
-class FoldErrors(NamedTuple):
-    """Sums of the errors of one fold (3, k): of its answers, and both bounds on those of the optima.
-
-    Column j is for the values between ends[j] and ends[j + 1].
-    """
-
-    ends: Vector
-    sums: Vector
 
 
 def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[Indices, Indices]]:
@@ -217,38 +216,15 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     return splits
 
 
-def _bands(
-    path: Path, ratio: float, gram: Gram, rows: Indices, norms: Vector, y: Vector
-) -> FoldErrors:
-    """Return the errors on the held-out samples, the last of `rows` in the full Gram matrix."""
-    problem, columns = path.problem, list[tuple[float, float, float]]()
-    ends = [path.low / ratio]
-    for segment, interval in zip(path.segments, pairwise(path.breakpoints), strict=True):
-        point = segment.along.certificate.point
-        if point.w is None:
+def _scores(path: Path, gram: Gram, rows: Indices) -> list[Intervals]:
+    """Return wᵀφ(x) of each answer for `rows` of the full Gram matrix, its own samples first."""
+    problem, scores = path.problem, list[Intervals]()
+    for answer in path.answers:
+        w = answer.certificate.point.w
+        if w is None:
             beta = np.zeros(gram.n)
-            beta[rows[: problem.n]] = problem.risk.beta(segment.alpha)
-            scores = Intervals(*gram_products(gram, beta))[rows]
+            beta[rows[: problem.n]] = problem.risk.beta(answer.alpha)
+            scores.append(Intervals(*gram_products(gram, beta))[rows])
         else:
-            scores = products(gram.X[rows], point.w)
-        error, bands = held_out_errors(segment, interval, scores, norms, y)
-        columns += [(error, band.lower, band.upper) for band in bands]
-        ends += [band.high / ratio for band in bands]
-    return FoldErrors(np.array(ends), np.array(columns).T)
-
-
-def combine_folds(folds: list[FoldErrors], held_out: int, is_rounded: bool) -> pd.DataFrame:
-    """Return the table of the mean errors over all folds, with a row wherever one changes."""
-    import pandas as pd  # noqa: PLC0415 - slow to import
-
-    ends = np.unique(np.concatenate([fold.ends for fold in folds]))
-    middles, sums = 0.5 * (ends[1:] + ends[:-1]), np.zeros((3, ends.size - 1))
-    for fold in folds:
-        column = np.searchsorted(fold.ends, middles) - 1
-        sums += fold.sums[:, np.clip(column, 0, fold.ends.size - 2)]
-    rounding = gamma(ELEMENTARY + len(folds)) if is_rounded else 0.0
-    sums *= np.array([[1.0], [1.0 - rounding], [1.0 + rounding]])
-    begins = np.append(True, (sums[:, 1:] != sums[:, :-1]).any(axis=0))
-    froms, rows = ends[:-1][begins], sums[:, begins] / held_out
-    columns = dict(zip(("error", "least", "most"), rows, strict=True))
-    return pd.DataFrame({"from": froms, "to": np.append(froms[1:], ends[-1]), **columns})
+            scores.append(products(gram.X[rows], w))
+    return scores

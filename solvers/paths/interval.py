@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from dualgap.problems import Formulation, Problem, SampleProblem
-from dualgap.problems.answers.parametric_bounds import Parameter, with_value
+from dualgap.problems.answers.interpolation import Parameter, with_value
 from dualgap.problems.losses import EpsilonInsensitive
 from dualgap.problems.validation import check_positive
 

@@ -1,31 +1,33 @@
 """The C that predicts best, and bounds on the error at the optimum of any other C.
 
-Both objectives are 1-strongly convex, the primal in w and the dual in Σ βᵢφ(xᵢ), so that the optimal w*
-at C' satisfies ½‖w* − w‖² ≤ primal − optimum and ½‖w* − sw‖² ≤ optimum − dual for the bounds of an
-answer w (`dualgap.problems.answers.parametric_bounds`). Their sum is a ball:
-    ‖w* − ½(1 + s)w‖² ≤ gap − ¼(1 − s)²‖w‖²
-so that each optimal score is known up to radius·√k(x, x), the best intercept for such scores by sorting,
-and with both the predictions that all optima on a segment of the path agree on (Shibagaki, Suzuki,
-Karasuyama & Takeuchi 2015, "Regularization path of cross-validation error lower bounds").
+Both objectives are 1-strongly convex, the primal in w and the dual in Σ βᵢφ(xᵢ), so the optimal weights
+at C are within √gap of those of an answer at C (`dualgap.problems.answers.interpolation`). Each optimal
+score is then known up to radius·√k(x, x), the best intercept for such scores by sorting, and with both
+the predictions that all optima between two values of C agree on (Shibagaki, Suzuki, Karasuyama &
+Takeuchi 2015, "Regularization path of cross-validation error lower bounds").
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualgap.problems import Formulation, Gram, Matrix, Precomputed, Vector
-from dualgap.problems.answers.parametric_bounds import ParametricBounds
+from dualgap.problems.answers.interpolation import Interpolation, Parameter, with_value
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
+from dualgap.problems.box import middle
 from dualgap.problems.dataset import check_samples
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.kernels.samples import stacked
 from dualgap.problems.risk.offsets import best_intercept
-from dualgap.solvers.paths.path import Path, PathSegment
+from dualgap.problems.risk.risk import Risk
+from dualgap.solvers.paths.path import Path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,11 +39,10 @@ class Selection:
 
     Attributes
     ----------
-    value : the C, lam or epsilon whose answer on the path has the smallest `error`: the fraction of
+    value : the C, lam or epsilon of the table whose answer has the smallest `error`: the fraction of
         wrong predictions, or the mean squared error of a regression.
     lower_bound : lower bound on the error of the optimum at any value; a smaller gap raises it.
-    table : one row per segment: from, to, the error of its answer, and bounds (least, most) on
-        the error of the optima in between.
+    table : one row per range of values, see `error_table`.
     """
 
     path: Path
@@ -56,9 +57,9 @@ class Selection:
         name, path = self.path.parameter, self.path
         kind = path.problem.task.error
         return (
-            f"the answer at {name} = {self.value:.6g} has {kind} of {self.error:.6g}, the smallest on "
-            f"the path; no {name} from {path.low:g} to {path.high:g} has an optimum with an error below "
-            f"{self.lower_bound:.6g}"
+            f"the answer at {name} = {self.value:.6g} has {kind} of {self.error:.6g}, the smallest of "
+            f"{len(self.table)} on the path; no {name} from {path.low:g} to {path.high:g} has an "
+            f"optimum with an error below {self.lower_bound:.6g}"
         )
 
     def __repr__(self) -> str:
@@ -78,8 +79,46 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
     ValueError
         If the samples are invalid, or the optimal intercept has no bounds.
     """
+    ends, values = ranges(path.parameter, path.low, path.high, path.gap)
+    table = error_table(ends, values, held_out_errors(path, X_val, y_val, ends, values))
+    best = table.iloc[int(table["error"].to_numpy().argmin())]
+    lower_bound = float(table["least"].min())
+    return Selection(path, float(best["value"]), float(best["error"]), lower_bound, table)
+
+
+def ranges(parameter: Parameter, low: float, high: float, gap: float) -> tuple[Vector, Vector]:
+    """Return the ends of 5/√gap ranges from `low` to `high`, (k + 1,), and the middle of each, (k,).
+
+    They are equally long on a logarithmic scale, except along epsilon. Optimal weights are known up to
+    about √gap, so more ranges would hardly narrow the bounds on errors.
+    """
+    space = np.linspace if parameter == "epsilon" else np.geomspace
+    points = space(low, high, 2 * ceil(5.0 / gap**0.5) + 1)
+    return points[::2], points[1::2]
+
+
+def error_table(ends: Vector, values: Vector, errors: Vector) -> pd.DataFrame:
+    """Return a table of errors (3, k): from, to, value, error, least and most.
+
+    `error` is that of the answer at `value`; `least` and `most` are bounds on the errors of the optima
+    at all values of the range.
+    """
     import pandas as pd  # noqa: PLC0415 - slow to import
 
+    columns = {"from": ends[:-1], "to": ends[1:], "value": values}
+    return pd.DataFrame(columns | dict(zip(("error", "least", "most"), errors, strict=True)))
+
+
+def held_out_errors(
+    path: Path, X_val: Matrix, y_val: Vector, ends: Vector, values: Vector
+) -> Vector:
+    """Return the mean errors on held-out samples as `error_table` takes them, (3, k).
+
+    Raises
+    ------
+    ValueError
+        If the samples are invalid, or the optimal intercept has no bounds.
+    """
     problem = path.problem
     X = check_samples(X_val, "X_val")
     if X.shape[1] != problem.d or isinstance(problem.kernel, Precomputed):
@@ -90,23 +129,16 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
     y = problem.task.check(y_val, X.shape[0], "y_val")
     check_enclosed(problem)
     all_samples: Any = stacked(problem.X, X)
-    gram, norms = Gram(all_samples, problem.kernel, memory=0), score_norms(problem, all_samples)
-    rows = list[dict[str, float]]()
-    for segment, (low, high) in zip(path.segments, pairwise(path.breakpoints), strict=True):
-        point = segment.along.certificate.point
-        if point.w is None:
-            beta = np.append(problem.risk.beta(segment.alpha), np.zeros(X.shape[0]))
-            scores = Intervals(*gram_products(gram, beta))
+    gram, norms = Gram(all_samples, problem.kernel, keep=True), score_norms(problem, all_samples)
+    scores = list[Intervals]()
+    for answer in path.answers:
+        w = answer.certificate.point.w
+        if w is None:
+            beta = np.append(problem.risk.beta(answer.alpha), np.zeros(X.shape[0]))
+            scores.append(Intervals(*gram_products(gram, beta)))
         else:
-            scores = products(all_samples, point.w)
-        error, bands = held_out_errors(segment, (low, high), scores, norms, y)
-        lower, upper = min(b.lower for b in bands), max(b.upper for b in bands)
-        errors = {"error": error / y.size, "least": lower / y.size, "most": upper / y.size}
-        rows.append({"from": low, "to": high, **errors})
-    table = pd.DataFrame(rows)
-    best = int(table["error"].to_numpy().argmin())
-    value, error = path.segments[best].value, float(table["error"].iloc[best])
-    return Selection(path, value, error, float(table["least"].min()), table)
+            scores.append(products(all_samples, w))
+    return sums_of_errors(path, scores, norms, y, (ends, values)) / y.size
 
 
 def check_enclosed(problem: Formulation) -> None:
@@ -122,58 +154,101 @@ def score_norms(problem: Formulation, X: Matrix) -> Vector:
     return np.sqrt(1.01 * problem.kernel.diagonal(X))
 
 
-class Band(NamedTuple):
-    """Bounds on the sum of errors of all optima at values from `low` to `high`."""
-
-    low: float
-    high: float
-    lower: float
-    upper: float
-
-
-def held_out_errors(
-    segment: PathSegment, ends: tuple[float, float], scores: Intervals, norms: Vector, y: Vector
-) -> tuple[float, list[Band]]:
-    """Return the sum of errors of a segment's answer on held-out samples, and bands for the optima.
+def sums_of_errors(
+    path: Path,
+    scores: Sequence[Intervals],
+    norms: Vector,
+    y: Vector,
+    ranges: tuple[Vector, Vector],
+) -> Vector:
+    """Return sums of errors on held-out samples: of the answers, and both bounds for the optima, (3, k).
 
     Parameters
     ----------
-    ends : range of the parameter, which is divided into slices.
-    scores, norms : wᵀφ(x) and √k(x, x) of the training samples, then of the held-out ones, (n + m,).
+    scores : wᵀφ(x) of each answer on the path, for the training, then the held-out samples, (n + m,).
+    norms : √k(x, x) of the same samples.
     y : labels or targets of the held-out samples, (m,).
+    ranges : see `ranges`.
     """
-    problem, b = segment.along.problem, float(segment.along.certificate.point.b or 0.0)
+    (ends, values), problem = ranges, path.problem
     errors = problem.task.errors  # each falls towards y
+    sums = np.repeat([[0.0], [np.inf], [0.0]], values.size, axis=1)
+    for column, value in enumerate(values):
+        number = path.segment_number(value)
+        f = _between(scores[number : number + 2], path.segments[number].fraction(value)).mid
+        b = middle(*best_intercept(_risk_at(path, value), f[: problem.n]))
+        sums[0, column] = errors(f[problem.n :] + b, y).sum()
+    for number, segment in enumerate(path.segments):
+        low, high = segment.values
+        cut = np.array([low, *ends[(ends > low) & (ends < high)], high])
+        columns = np.clip(np.searchsorted(ends, cut[:-1], "right") - 1, 0, values.size - 1)
+        pair = scores[number : number + 2]
+        lower, upper = _bounds(path, segment, pair, norms, y, cut)
+        np.minimum.at(sums[1], columns, lower)
+        np.maximum.at(sums[2], columns, upper)
     # counts are exact
     rounding = gamma(ELEMENTARY + y.size) if problem.risk.loss.is_regression else 0.0
-    bands = list[Band]()
-    # four slices, each with its own ball, which is smaller than that of the whole segment
-    values = np.linspace(*ends, 5).tolist()
-    balls = segment.along.balls(values)
-    for (first, last), ball in zip(pairwise(values), balls, strict=True):
-        low, high = _optimal_decisions(segment.along, scores, norms, (first, last), ball)
-        lower = float(errors(np.clip(y, low, high), y).sum())
-        upper = float(np.maximum(errors(low, y), errors(high, y)).sum())
-        bands.append(Band(first, last, lower * (1.0 - rounding), upper * (1.0 + rounding)))
-    return float(errors(scores.mid[problem.n :] + b, y).sum()), bands
+    return sums * np.array([[1.0], [1.0 - rounding], [1.0 + rounding]])
+
+
+def _bounds(
+    path: Path,
+    segment: Interpolation,
+    scores: Sequence[Intervals],
+    norms: Vector,
+    y: Vector,
+    ends: Vector,
+) -> tuple[list[float], list[float]]:
+    """Return bounds on the sum of errors of all optima between each two of `ends`."""
+    errors, fractions = path.problem.task.errors, segment.fraction(ends)
+    at_ends = [_between(scores, t) for t in fractions]
+    lower, upper = list[float](), list[float]()
+    for (start, end), values, radius in zip(
+        pairwise(at_ends), pairwise(ends), segment.radii(fractions), strict=True
+    ):
+        # scores change monotonically from one end to the other
+        spare = radius * norms + 1.01 * np.maximum(start.rad, end.rad)
+        first, last = _optimal_decisions(
+            path,
+            np.minimum(start.mid, end.mid) - spare,
+            np.maximum(start.mid, end.mid) + spare,
+            values,
+        )
+        lower.append(float(errors(np.clip(y, first, last), y).sum()))
+        upper.append(float(np.maximum(errors(first, y), errors(last, y)).sum()))
+    return lower, upper
+
+
+def _between(scores: Sequence[Intervals], t: Vector | float) -> Intervals:
+    """Return (1 − t) times the first scores plus t times the second."""
+    first, second = scores
+    mid = (1.0 - t) * first.mid + t * second.mid
+    rounding = gamma(ELEMENTARY) * (np.abs(first.mid) + np.abs(second.mid))
+    return Intervals(mid, np.maximum(first.rad, second.rad) + rounding)
+
+
+def _risk_at(path: Path, value: float) -> Risk:
+    """Return a risk with the same best intercepts as at a value of the parameter."""
+    if path.parameter != "epsilon":  # they depend on the ratios of the weights alone
+        return path.problem.risk
+    return with_value(path.problem, path.parameter, value).risk
 
 
 def _optimal_decisions(
-    along: ParametricBounds,
-    scores: Intervals,
-    norms: Vector,
-    ends: tuple[float, float],
-    ball: tuple[float, float],
+    path: Path, lower: Vector, upper: Vector, ends: tuple[float, float]
 ) -> tuple[Vector, Vector]:
-    """Return bounds on the optimal decisions on the held-out samples between two values."""
-    problem, n, (centre, radius) = along.problem, along.problem.n, ball
-    tube_change = max(abs(end - along.base_value) for end in ends)
-    f, radii = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
-    radii += gamma(ELEMENTARY) * np.abs(f)
-    radii[:n] += tube_change if along.parameter == "epsilon" else 0.0
-    radii[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
-    lower = best_intercept(problem.risk, f[:n] + radii[:n])[0]
-    upper = best_intercept(problem.risk, f[:n] - radii[:n])[1]
+    """Return bounds on the optimal decisions on the held-out samples between two values.
+
+    `lower` and `upper` are bounds on the optimal scores of the training, then the held-out samples.
+    """
+    problem, n, (first, last) = path.problem, path.problem.n, ends
+    value = 0.5 * (first + last)
+    spare = gamma(ELEMENTARY) * (np.abs(lower[:n]) + np.abs(upper[:n]) + np.abs(problem.y) + 1.0)
+    if path.parameter == "epsilon":  # a residual is as far beyond the tube
+        spare += last - value
+    risk = _risk_at(path, value)
+    lowest = best_intercept(risk, upper[:n] + spare)[0]
+    highest = best_intercept(risk, lower[:n] - spare)[1]
     # relative error of an intercept found by sorting
-    lower, upper = lower - 1e-12 * abs(lower), upper + 1e-12 * abs(upper)
-    return f[n:] - radii[n:] + lower, f[n:] + radii[n:] + upper
+    lowest, highest = lowest - 1e-12 * abs(lowest), highest + 1e-12 * abs(highest)
+    return lower[n:] + lowest, upper[n:] + highest

@@ -38,7 +38,7 @@ def test_a_path_shows_the_number_of_its_answers():
     path = solve_path(PROBLEMS["soft_dual_linear"], C=(0.1, 1.0), gap=0.1)
     texts = " ".join(_Texts(path._repr_html_()).texts)
     assert "C 0.1 to 1" in texts
-    assert f"answers {len(path.segments)}, one for every value" in texts
+    assert f"answers {len(path.answers)}, and combinations of two" in texts
 
 
 def test_a_missing_answer_shows_its_reason():

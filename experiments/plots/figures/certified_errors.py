@@ -17,7 +17,6 @@ from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import decades, key, legend, line_styles, panels
 from dualgap.experiments.tables.formats import file_name
-from dualgap.solvers.paths.cross_validation import FoldErrors, combine_folds
 
 _COLUMNS = ["error", "error_lower", "error_upper"]
 
@@ -58,12 +57,15 @@ class CertifiedErrors(Drawing):
 
 
 def mean_errors(folds: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the mean errors over folds, see `CrossValidation.table`."""
-    bands = [
-        FoldErrors(np.append(fold["from"], fold["to"].iloc[-1]), fold[_COLUMNS].to_numpy(float).T)
+    """Return the mean errors over folds, with a row wherever the range of a fold's answer ends."""
+    ends = np.unique(np.concatenate([[*fold["from"], fold["to"].iloc[-1]] for fold in folds]))
+    middles = 0.5 * (ends[1:] + ends[:-1])
+    of_folds = [
+        fold[_COLUMNS].to_numpy(float)[fold["from"].searchsorted(middles, "right") - 1]
         for fold in folds
     ]
-    return combine_folds(bands, len(bands), is_rounded=True)
+    columns = dict(zip(("error", "least", "most"), np.mean(of_folds, axis=0).T, strict=True))
+    return pd.DataFrame({"from": ends[:-1], "to": ends[1:], **columns})
 
 
 def certified_errors(tables: Mapping[str, pd.DataFrame], parameter: str, title: str = "") -> Figure:

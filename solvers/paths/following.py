@@ -19,7 +19,12 @@ from operator import itemgetter
 import numpy as np
 
 from dualgap.problems import Formulation, Gram, Point
-from dualgap.problems.answers.interpolation import Interpolation, Parameter, with_value
+from dualgap.problems.answers.interpolation import (
+    Interpolation,
+    Parameter,
+    primal_excess,
+    with_value,
+)
 from dualgap.problems.dataset import Vector
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_positive
@@ -220,10 +225,12 @@ def _path_answer(answer: Solution, parameter: Parameter, value: float, gap: floa
     if alpha is None:
         raise NoPath(f"{where} gave no answer: {answer.reason or answer.status}", answer)
     answer = replace(answer, point=Point(alpha=alpha, b=answer.point.b))
+    certificate = answer.certificate
+    excess = primal_excess(answer.problem, certificate)
     if (
-        answer.certificate.scale != 1.0
-    ):  # α is multiplied, so that combinations have these margins too
-        alpha = answer.certificate.scale * answer.certificate.point.alpha
+        excess > 0.01 * gap * certificate.primal_objective
+    ):  # combinations need the margins of s·w too
+        alpha = certificate.scale * certificate.point.alpha
         stretched = replace(answer, point=Point(alpha=alpha, b=answer.point.b))
         if stretched.certificate.relative_gap <= _GAP_FRACTION * gap:
             answer = stretched

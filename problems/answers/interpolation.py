@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.intervals import UNIT, products
+from dualgap.problems.arithmetic.intervals import UNIT
 from dualgap.problems.dataset import Vector
 from dualgap.problems.formulations.formulation import Formulation
 from dualgap.problems.gram.products import gram_products
@@ -39,14 +39,6 @@ def with_value(problem: Formulation, parameter: Parameter, value: float) -> Form
     value, current = check_positive(value, parameter, zero=True), getattr(problem, parameter)
     new = value if np.ndim(current) == 0 else value * (current / current.max())
     return replace_fields(problem, **{parameter: new})
-
-
-def weights_scores(problem: Formulation, certificate: Certificate) -> Intervals:
-    """Return wᵀφ(xᵢ) (n,) for the w = Σ βᵢφ(xᵢ) of a certificate's α."""
-    point = certificate.point
-    if point.w is not None:  # which may be a multiple, see `Certificate.scale`
-        return products(problem.X, point.w) / certificate.scale
-    return Intervals(*gram_products(problem.samples.gram(memory=0), problem.risk.beta(point.alpha)))
 
 
 def primal_excess(problem: Formulation, certificate: Certificate) -> float:
@@ -101,11 +93,9 @@ class Interpolation:
     def relative_gaps(self) -> Vector:
         """Upper bounds on the relative gap at all values in each of 64 equal ranges of fractions."""
         t, (first, second) = np.linspace(0.0, 1.0, 65), self.certificates
-        dual_curvature, primal_curvature = self._curvatures
-        lower = _minimum(first.dual_objective, second.dual_objective, t)
-        lower -= _maximum_bump(-dual_curvature, t)
-        upper = _maximum(self._upper[0], self._upper[1], t)
-        upper += _maximum_bump(primal_curvature, t)
+        dual, primal, _ = self._curvatures
+        lower = _minimum(first.dual_objective, second.dual_objective, t) - _maximum_bump(-dual, t)
+        upper = _maximum(*self._primal_bounds, t) + _maximum_bump(primal, t)
         scales = first.unit, second.unit  # proportional to C; along epsilon they fall
         unit = min(scales) if self.parameter == "epsilon" else _minimum(*scales, t)
         sizes, gaps = np.maximum(np.maximum(lower, -upper), unit), self.gaps(t)
@@ -114,10 +104,10 @@ class Interpolation:
 
     def gaps(self, fractions: Vector) -> Vector:
         """Return upper bounds on the gap between each two of `fractions` (k + 1,), shape (k,)."""
-        first, second = self._upper - [c.dual_objective for c in self.certificates]
-        curvature = self._curvatures[1] - self._curvatures[0]
-        bound = _maximum(first, second, fractions) + _maximum_bump(curvature, fractions)
-        return np.maximum(0.0, _rounded_up(bound))
+        pairs = zip(self._primal_bounds, self.certificates, strict=True)
+        first, second = (upper - c.dual_objective for upper, c in pairs)
+        curvature = max(0.0, self._curvatures[2])
+        return _rounded_up(_maximum(first, second, fractions) + _maximum_bump(curvature, fractions))
 
     def radii(self, fractions: Vector) -> Vector:
         """Return how far optimal weights may be from those of answers, between each two of `fractions`.
@@ -129,48 +119,45 @@ class Interpolation:
         return _rounded_up(np.sqrt(self.gaps(fractions)) + rounding)
 
     @cached_property
-    def distance(self) -> tuple[float, float]:
-        """Bounds on ‖w₁ − w₂‖."""
-        first, second = self.certificates
-        if first.point.w is not None:
-            change = Intervals(second.point.w) - first.point.w
-            squared = (change * change).sum()
-        else:
-            change = Intervals(self._beta[1]) - self._beta[0]
-            scores = [weights_scores(self.problem, c) for c in self.certificates]
-            squared = (change * (scores[1] - scores[0])).sum()
-        error = sum(_weights_error(certificate) for certificate in self.certificates)
-        low, high = np.sqrt(np.maximum(0.0, [squared.low, squared.high]))
-        return max(0.0, float(low / _rounded_up(1.0)) - error), float(_rounded_up(high)) + error
-
-    @property
-    def _beta(self) -> list[Vector]:
-        return [self.problem.risk.beta(c.point.alpha) for c in self.certificates]
-
-    @cached_property
-    def _curvatures(self) -> tuple[float, float]:
-        """The factors of t(1 − t) in the lower bound of the dual and the upper bound of the primal."""
-        (first, second), samples = self.certificates, self.problem.samples
+    def _curvatures(self) -> tuple[float, float, float]:
+        """The factors of t(1 − t) in the bounds of the dual, of the primal, and of the gap."""
         multipliers = [Intervals(value) for value in self.values]
         if self.parameter == "lam":
             multipliers = [1.0 / value for value in multipliers]
-        # K may be indefinite up to δI
-        change = self._beta[1] - self._beta[0]
-        half = 0.5 * self.distance[0] ** 2 - 0.51 * samples.psd_shift * float(change @ change)
-        step = multipliers[1] - multipliers[0]
+        step, half = multipliers[1] - multipliers[0], 0.5 * self._least_distance2
         if self.parameter == "epsilon":
-            product = step * (_norm1(first) - _norm1(second))
-            return half - float(product.high), -half
-        both = zip(self._primal, self.certificates, multipliers, strict=True)
-        losses = [(primal - 0.5 * _norm2(c)) / multiplier for primal, c, multiplier in both]
-        return half, float((step * (losses[0] - losses[1])).high) - half
+            norms1 = [_norm1(certificate) for certificate in self.certificates]
+            product = step * (norms1[0] - norms1[1])
+            dual, primal = half - product, Intervals(-half)
+        else:
+            primals = zip(self._primals, self.certificates, multipliers, strict=True)
+            losses = [(value - 0.5 * _norm2(c)) / C for value, c, C in primals]
+            product = step * (losses[0] - losses[1])
+            dual, primal = Intervals(half), product - half
+        return float(dual.low), float(primal.high), float((product - 2.0 * half).high)
 
     @property
-    def _upper(self) -> Vector:
-        return np.array([float(primal.high) for primal in self._primal])
+    def _least_distance2(self) -> float:
+        """A lower bound on ‖w₁ − w₂‖²."""
+        first, second = self.certificates
+        beta = [self.problem.risk.beta(c.point.alpha) for c in self.certificates]
+        change = Intervals(beta[1]) - beta[0]
+        if first.point.w is not None:
+            difference = Intervals(second.point.w) - first.point.w
+            squared = (difference * difference).sum()
+        else:
+            gram = self.problem.samples.gram(memory=0)
+            scores = [Intervals(*gram_products(gram, values)) for values in beta]
+            squared = (change * (scores[1] - scores[0])).sum()
+        error = sum(_weights_error(certificate) for certificate in self.certificates)
+        distance = max(0.0, float(np.sqrt(max(0.0, squared.low)) / _rounded_up(1.0)) - error)
+        # K may be indefinite up to δI
+        return distance**2 - 1.01 * self.problem.samples.psd_shift * float(
+            (change * change).sum().high
+        )
 
     @cached_property
-    def _primal(self) -> list[Intervals]:
+    def _primals(self) -> list[Intervals]:
         """The primal values of both answers at w = Σ βᵢφ(xᵢ)."""
         values = list[Intervals]()
         for value, c in zip(self.values, self.certificates, strict=True):
@@ -178,6 +165,11 @@ class Interpolation:
             excess = primal_excess(with_value(self.problem, self.parameter, value), c)
             values.append(Intervals(c.primal_objective - half, half).widened(excess))
         return values
+
+    @property
+    def _primal_bounds(self) -> tuple[float, float]:
+        first, second = self._primals
+        return float(first.high), float(second.high)
 
     def _multiplier(self, value: Vector | float) -> Vector:
         """Return what is linear in the fraction: C, 1/lam or epsilon."""

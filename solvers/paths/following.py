@@ -226,10 +226,8 @@ def _path_answer(answer: Solution, parameter: Parameter, value: float, gap: floa
         raise NoPath(f"{where} gave no answer: {answer.reason or answer.status}", answer)
     answer = replace(answer, point=Point(alpha=alpha, b=answer.point.b))
     certificate = answer.certificate
-    excess = primal_excess(answer.problem, certificate)
-    if (
-        excess > 0.01 * gap * certificate.primal_objective
-    ):  # combinations need the margins of s·w too
+    # combinations are of w, where a certificate may be of s·w
+    if primal_excess(answer.problem, certificate) > 0.01 * gap * certificate.primal_objective:
         alpha = certificate.scale * certificate.point.alpha
         stretched = replace(answer, point=Point(alpha=alpha, b=answer.point.b))
         if stretched.certificate.relative_gap <= _GAP_FRACTION * gap:

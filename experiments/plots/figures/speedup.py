@@ -90,9 +90,10 @@ def _decorate(
     ax.set_yticks(range(len(problems)))
     ax.tick_params(axis="y", length=0, labelleft=leftmost)
     if leftmost:
-        # distinct names; if too long, the data sets, if they are distinct
-        names = [wrap(name, _NAME_LENGTH) for name in distinct_names(problems)]
-        data = [words[0] for words in problems]
-        if "…" in "".join(names) and len(set(data)) == len(data):
-            names = [wrap(name, _NAME_LENGTH) for name in data]
-        ax.set_yticklabels(names)
+        # distinct names; if too long, the data sets, or longer lines if these are not distinct
+        names, data = distinct_names(problems), [words[0] for words in problems]
+        labels = [wrap(name, _NAME_LENGTH) for name in names]
+        if "…" in "".join(labels):
+            distinct = data if len(set(data)) == len(data) else names
+            labels = [wrap(name, _NAME_LENGTH + 15 * (distinct is names)) for name in distinct]
+        ax.set_yticklabels(labels)

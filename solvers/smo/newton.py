@@ -137,6 +137,11 @@ class Situation(NamedTuple):
     gap: Callable[[], float] | None
     target_gap: float | None
 
+    @property
+    def is_resolved(self) -> bool:
+        """Whether rounds in float32 resolve the gap wanted."""
+        return self.gap is not None and (self.target_gap or 0.0) >= 1e-7
+
 
 class NewtonStep(NamedTuple):
     """A step that is due: exact, in float64, or approximate; `residual` is the target of its system."""
@@ -229,9 +234,8 @@ class _ExactSteps:
             is_settled = np.array_equal(now.free, self._free)
             self.rounds_left, self._free = 4, now.free
             # for a factor below five, a few rounds suffice
-            self._is_refining = (
-                is_settled and now.factor >= 5.0 and now.free.size <= TUNING.max_factored
-            )
+            is_far = now.factor >= 5.0 and not now.is_resolved
+            self._is_refining = is_settled and is_far and now.free.size <= TUNING.max_factored
             if self._is_refining:
                 return self._STEP
         self.rounds_left -= 1
@@ -269,8 +273,7 @@ class _ApproximateSteps:
 
     def without_progress(self, now: Situation, is_small: bool) -> NewtonStep | None:
         """Return a step, but none for few variables if only one in float64 resolves the gap wanted."""
-        resolves = now.gap is not None and (now.target_gap or 0.0) >= 1e-7
-        if is_small and (self.failed or not resolves):
+        if is_small and (self.failed or not now.is_resolved):
             return None
         gap = np.inf if now.gap is None else now.gap()
         if now.gap is not None and not self._is_free_set_known(gap):

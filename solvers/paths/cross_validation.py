@@ -29,7 +29,7 @@ from dualgap.problems.dataset import Indices
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.problem import replace_fields
-from dualgap.problems.validation import check_integer, check_positive, short_repr
+from dualgap.problems.validation import check_integer, short_repr
 from dualgap.solvers.base import Solver
 from dualgap.solvers.paths.following import solve_path
 from dualgap.solvers.paths.interval import Ends, validate_interval
@@ -146,10 +146,8 @@ def cross_validate(
         If an answer is not good enough or has no bounds, or time ran out.
     """
     intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
-    parameter, low, high = validate_interval(problem, intervals, gap)
+    parameter, low, high = validate_interval(problem, intervals, gap, time_limit)
     check_enclosed(problem)
-    if time_limit is not None:
-        check_positive(time_limit, "time_limit")
     full_gram = Gram(problem.X, problem.kernel, keep=True)
     if not problem.samples.is_linear and problem.n <= TUNING.max_dense_samples:
         full_gram.dense()

@@ -27,7 +27,6 @@ from dualgap.problems.answers.interpolation import (
 )
 from dualgap.problems.dataset import Vector
 from dualgap.problems.problem import replace_fields
-from dualgap.problems.validation import check_positive
 from dualgap.solvers.base import Solver, Status
 from dualgap.solvers.paths.interval import Ends, validate_interval
 from dualgap.solvers.paths.path import NoPath, Path, PathAnswer
@@ -71,9 +70,7 @@ def solve_path(
         If an answer is not good enough or has no bounds, or time ran out.
     """
     intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
-    parameter, low, high = validate_interval(problem, intervals, gap)
-    if time_limit is not None:
-        check_positive(time_limit, "time_limit")
+    parameter, low, high = validate_interval(problem, intervals, gap, time_limit)
     largest = with_value(problem, parameter, high)
     solvers = [solver] if solver else default_solvers(largest, _GAP_FRACTION * gap, from_start=True)
     values, shared = gram or Gram(problem.X, problem.kernel, keep=True), problem

@@ -15,7 +15,10 @@ Ends = tuple[float, float]
 
 
 def validate_interval(
-    problem: Problem, intervals: Mapping[Parameter, Ends | None], gap: float
+    problem: Problem,
+    intervals: Mapping[Parameter, Ends | None],
+    gap: float,
+    time_limit: float | None = None,
 ) -> tuple[Parameter, float, float]:
     """Return the one parameter with an interval, and its ends.
 
@@ -26,6 +29,8 @@ def validate_interval(
     """
     if not 0 < check_positive(gap, "gap") < 1:
         raise ValueError(f"gap: must be between 0 and 1, got {gap!r}")
+    if time_limit is not None:
+        check_positive(time_limit, "time_limit")
     chosen: list[tuple[Parameter, Ends]] = [
         (name, ends) for name, ends in intervals.items() if ends is not None
     ]

@@ -179,9 +179,10 @@ def shifts(risk: Risk, offsets: Any) -> Any:
 
 
 def absorbs_shifts(risk: Risk) -> bool:
-    """Whether offsets without a total cost absorb a constant added to all targets."""
-    single_offset = risk.groups is None and risk.costs.size and not risk.costs.sum()
-    return bool(single_offset) and getattr(risk.loss, "depends_on_residual", False)
+    """Whether offsets of all samples, without a total cost, absorb a constant added to all targets."""
+    all_have_one = bool(risk.costs.size) and (risk.groups is None or bool((risk.groups >= 0).all()))
+    is_residual = getattr(risk.loss, "depends_on_residual", False)
+    return all_have_one and not risk.costs.sum() and is_residual
 
 
 def losses_at(risk: Risk, y: Any, scores: Any, offsets: Any) -> Any:

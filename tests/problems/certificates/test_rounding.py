@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from flint import arb, ctx
+from tests.differential.grouped import Grouped
 from tests.differential.reference import exact_reference
 
 from dualgap.problems import (
@@ -28,6 +29,7 @@ from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import EXPONENTIAL, UNIT, products, transposed_products
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.kernels import inner_products
+from dualgap.problems.losses import EpsilonInsensitive
 from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers import SMO, Solution, Status, Target, solve
 
@@ -136,9 +138,12 @@ def test_a_negative_optimum_that_float64_resolves_poorly_has_the_gap_scale():
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_an_offset_of_the_targets_does_not_change_the_gap_scale(shift):
     x, y = np.linspace(-2, 2, 100)[:, None], 0.05 * (-1.0) ** np.arange(100)
-    c = certify(SVRDual(x, shift + y, 1.0, 0.1), Point(w=np.array([1.0])))
-    assert c.unit == 10.0
-    assert c.relative_gap == pytest.approx(1.0)
+    tube = EpsilonInsensitive(0.1)
+    alternating = Grouped(x, shift + y, 1.0, (0, 1) * 50, (0.0, 0.0), tube)
+    for problem in (SVRDual(x, shift + y, 1.0, 0.1), alternating):
+        c = certify(problem, Point(w=np.array([1.0])))
+        assert c.unit == 10.0
+        assert c.relative_gap == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, coef0=0.0), Polynomial(5, 0.7, 0.0)])

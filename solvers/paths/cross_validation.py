@@ -23,10 +23,8 @@ import numpy as np
 
 from dualgap.problems import Formulation, Gram
 from dualgap.problems.answers.interpolation import Parameter
-from dualgap.problems.arithmetic import Intervals
-from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
+from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma
 from dualgap.problems.dataset import Indices
-from dualgap.problems.gram.products import gram_products
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.problem import replace_fields
 from dualgap.problems.validation import check_integer, short_repr
@@ -35,6 +33,7 @@ from dualgap.solvers.paths.following import solve_path
 from dualgap.solvers.paths.interval import Ends, validate_interval
 from dualgap.solvers.paths.path import NoPath, Path
 from dualgap.solvers.paths.selection import (
+    answer_scores,
     check_enclosed,
     error_table,
     ranges,
@@ -173,7 +172,7 @@ def cross_validate(
             ratio = float(weights[parameter].max() / arguments[parameter].max())
         interval: dict[str, Any] = {parameter: (ratio * low, ratio * high)}
         path = solve_path(fold, gap=gap, solver=solver, time_limit=time_left, gram=part, **interval)
-        scores = _scores(path, full_gram, rows)
+        scores = answer_scores(path, full_gram, rows)
         of_fold = ratio * ends, ratio * values
         sums += sums_of_errors(path, scores, norms[rows], problem.y[held_out], of_fold)
         part.forget()
@@ -212,17 +211,3 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     if not splits:
         raise ValueError("folds: must be 2 or more, or pairs of arrays; got none")
     return splits
-
-
-def _scores(path: Path, gram: Gram, rows: Indices) -> list[Intervals]:
-    """Return wᵀφ(x) of each answer for `rows` of the full Gram matrix, its own samples first."""
-    problem, scores = path.problem, list[Intervals]()
-    for answer in path.answers:
-        w = answer.certificate.point.w
-        if w is None:
-            beta = np.zeros(gram.n)
-            beta[rows[: problem.n]] = problem.risk.beta(answer.alpha)
-            scores.append(Intervals(*gram_products(gram, beta))[rows])
-        else:
-            scores.append(products(gram.X[rows], w))
-    return scores

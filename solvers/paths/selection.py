@@ -22,7 +22,7 @@ from dualgap.problems.answers.interpolation import Interpolation, Parameter, wit
 from dualgap.problems.arithmetic import Intervals
 from dualgap.problems.arithmetic.intervals import ELEMENTARY, gamma, products
 from dualgap.problems.box import middle
-from dualgap.problems.dataset import check_samples
+from dualgap.problems.dataset import Indices, check_samples
 from dualgap.problems.gram.products import gram_products
 from dualgap.problems.kernels.samples import stacked
 from dualgap.problems.risk.offsets import best_intercept
@@ -130,15 +130,22 @@ def held_out_errors(
     check_enclosed(problem)
     all_samples: Any = stacked(problem.X, X)
     gram, norms = Gram(all_samples, problem.kernel, keep=True), score_norms(problem, all_samples)
-    scores = list[Intervals]()
+    scores = answer_scores(path, gram, np.arange(gram.n))
+    return sums_of_errors(path, scores, norms, y, (ends, values)) / y.size
+
+
+def answer_scores(path: Path, gram: Gram, rows: Indices) -> list[Intervals]:
+    """Return wᵀφ(x) of each answer for `rows` of a Gram matrix, its own samples first."""
+    problem, scores = path.problem, list[Intervals]()
     for answer in path.answers:
         w = answer.certificate.point.w
         if w is None:
-            beta = np.append(problem.risk.beta(answer.alpha), np.zeros(X.shape[0]))
-            scores.append(Intervals(*gram_products(gram, beta)))
+            beta = np.zeros(gram.n)
+            beta[rows[: problem.n]] = problem.risk.beta(answer.alpha)
+            scores.append(Intervals(*gram_products(gram, beta))[rows])
         else:
-            scores.append(products(all_samples, w))
-    return sums_of_errors(path, scores, norms, y, (ends, values)) / y.size
+            scores.append(products(gram.X[rows], w))
+    return scores
 
 
 def check_enclosed(problem: Formulation) -> None:

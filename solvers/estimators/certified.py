@@ -182,7 +182,7 @@ class Certified(BaseEstimator):
 
     def _default_solvers(self, problem: Formulation) -> list[Any]:
         """Return the solvers for problems not solved directly: those of `solve`, with `tol`."""
-        first, *successors = default_solvers(problem, from_start=True)  # to a relative gap of 1e-6
+        first, *successors = default_solvers(problem)  # to a relative gap of 1e-6
         is_refined = self.refine and problem.n <= MAX_DIRECT_SAMPLES
         settings: Any = {} if is_refined else {"tol": self.tol, "gap": None}
         return [replace(first, **settings), *successors]

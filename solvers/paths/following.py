@@ -72,7 +72,7 @@ def solve_path(
     intervals: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
     parameter, low, high = validate_interval(problem, intervals, gap, time_limit)
     largest = with_value(problem, parameter, high)
-    solvers = [solver] if solver else default_solvers(largest, _GAP_FRACTION * gap, from_start=True)
+    solvers = [solver] if solver else default_solvers(largest, _GAP_FRACTION * gap)
     values, shared = gram or Gram(problem.X, problem.kernel, keep=True), problem
     if values.X is problem.X:  # certificates must not depend on the values of other samples
         shared = replace_fields(problem, samples=problem.samples.derived(problem.X, values))

@@ -7,8 +7,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from dualgap.problems import (
     ChainMargin,
     Formulation,
@@ -35,19 +33,16 @@ SUCCESSORS: dict[str, tuple[str, ...]] = {
     "lbfgs": ("newton_cg",),
     "cvxopt_qp": ("qpsolvers_qp",),
 }
-_NEAR_ROWS_MIN_SAMPLES = 1_000_000
 
 
-def default_solver(problem: Problem, target_gap: float = 1e-6, from_start: bool = False) -> Solver:
+def default_solver(problem: Problem, target_gap: float = 1e-6) -> Solver:
     """Return the solver that `solve` picks, with its tolerance set for the target gap.
-
-    With `from_start` it must be able to continue from another answer, which near rows cannot.
 
     The first of these that supports the problem is picked:
 
     - a convex QP: CVXOPT; samples in blocks: near rows; the margin of sequences: cutting planes;
-    - a support vector machine with a linear kernel: near rows for a million samples with few features
-      and a large C, else dual coordinate descent, if it has at most one offset;
+    - a support vector machine with a linear kernel: dual coordinate descent, if it has at most one
+      offset;
     - one with another kernel: semismooth Newton if a few rows of a large K show it to be nearly
       diagonal, else SMO; CVXOPT for what SMO does not support;
     - other risks: L-BFGS if the loss is smooth and w has coordinates, else dual coordinate ascent, a
@@ -64,17 +59,15 @@ def default_solver(problem: Problem, target_gap: float = 1e-6, from_start: bool 
     """
     from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
-    solver = default_solvers(problem, target_gap, from_start)[0]
+    solver = default_solvers(problem, target_gap)[0]
     # without the step limit after which a successor would be faster
     return replace(solver, max_iter=SMO.max_iter) if isinstance(solver, SMO) else solver
 
 
-def default_solvers(
-    problem: Problem, target_gap: float = 1e-6, from_start: bool = False
-) -> list[Solver]:
+def default_solvers(problem: Problem, target_gap: float = 1e-6) -> list[Solver]:
     """Return the default solver and its successors, as a list for `solve`; see `default_solver`."""
-    part, start = problem.parts[0].problem, Point() if from_start else None
-    first = choose(rescale(part), target_gap, start)[0]
+    part = problem.parts[0].problem
+    first = choose(rescale(part), target_gap)[0]
     return [first, *successors_of(first, part)]
 
 
@@ -92,7 +85,7 @@ def choose(
     """
     problem: Problem = units.original
     declined, seconds = list[tuple[Solver, Any]](), 0.0
-    for candidate in _candidates(problem, start is not None):
+    for candidate in _candidates(problem):
         solver = candidate.aimed_at(target_gap, not problem.may_be_infeasible)
         try:
             reduction = units.reduce(solver.form, start, gram)
@@ -135,7 +128,7 @@ def max_pair_steps(n: int) -> int:
     return int(1e5 + 1e-4 * n**3) if n <= TUNING.max_cholesky_rows else 10_000_000
 
 
-def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
+def _candidates(problem: Problem) -> Iterator[Solver]:
     """Yield the candidates for a problem, the best first; they are slow to import."""
     if isinstance(problem, ChainMargin):
         from dualgap.solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
@@ -168,25 +161,6 @@ def _candidates(problem: Problem, from_start: bool) -> Iterator[Solver]:
     from dualgap.solvers.smo import SMO  # noqa: PLC0415
 
     if not problem.risk.is_hard:
-        if not from_start and _near_rows_pay(problem):
-            from dualgap.solvers.near_rows import NearRows  # noqa: PLC0415
-
-            yield NearRows()
         yield DualCoordinateDescent() if problem.samples.is_linear else SemismoothNewton()
     yield SMO(max_iter=max_pair_steps(problem.n))
     yield CvxoptQP()
-
-
-def _near_rows_pay(problem: Formulation) -> bool:
-    """Whether near rows beat coordinate descent in memory, judging by every thousandth sample.
-
-    They are for many samples, few features and a large C·mean‖x‖²: 2,000,000 × 50 took 10.0 s against
-    17.9 s at C = 1, but 9.1 s against 4.75 s at C = 0.01.
-    """
-    X = problem.X
-    is_narrow = problem.d <= 100 and isinstance(X, np.ndarray)
-    if not (is_narrow and problem.samples.is_linear and problem.n >= _NEAR_ROWS_MIN_SAMPLES):
-        return False
-    sample = X[::1000]
-    weight = problem.risk.C.mean() * np.einsum("ij,ij->", sample, sample)
-    return float(weight / len(sample)) >= 10.0

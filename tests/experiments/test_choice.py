@@ -6,7 +6,6 @@ import pytest
 from dualgap.experiments.choice import ByDefault
 from dualgap.problems import RBF, Linear, SoftMarginDual
 from dualgap.solvers import solve
-from dualgap.solvers.running import defaults
 
 
 @pytest.mark.parametrize(
@@ -14,11 +13,10 @@ from dualgap.solvers.running import defaults
     [
         (RBF(4.0), "semismooth_newton"),
         (RBF(0.05), "smo"),
-        (Linear(), "near_rows"),
+        (Linear(), "dual_coordinate_descent"),
     ],
 )
-def test_the_picked_solver_is_counted_and_solves_the_problem(kernel, picked, monkeypatch):
-    monkeypatch.setattr(defaults, "_NEAR_ROWS_MIN_SAMPLES", 3000)
+def test_the_picked_solver_is_counted_and_solves_the_problem(kernel, picked):
     X = np.random.default_rng(0).standard_normal((3000, 15))
     problem = SoftMarginDual(X, np.where(X[:, 0] > 0.3 * X[:, 1] ** 2, 1.0, -1.0), 1.0, kernel)
     answer = solve(problem, ByDefault(tol=1e-4))

@@ -159,21 +159,6 @@ def test_samples_in_blocks_are_solved_by_near_rows(name, intercept):
     assert solution.verdict == "solved"
 
 
-def test_a_million_samples_with_a_large_C_use_near_rows_without_a_warm_start(
-    monkeypatch,
-):
-    problem = SoftMarginPrimal(X, LABELS, C=100.0)
-    assert default_solver(problem).name == "dual_coordinate_descent"
-    monkeypatch.setattr(defaults, "_NEAR_ROWS_MIN_SAMPLES", N)
-    solution = solve(problem)
-    assert solution.solver.name == "near_rows"
-    assert solution.verdict == "solved"
-    again = solve(problem, initial=solution)
-    assert again.solver.name == default_solver(problem, from_start=True).name
-    assert again.solver.name == "dual_coordinate_descent"
-    assert default_solver(SoftMarginPrimal(X, LABELS)).name == "dual_coordinate_descent"
-
-
 def test_samples_in_blocks_of_more_than_2000_features_are_refused():
     blocks = Blocks.checked(ArraySource(np.zeros((2, 2001)), LABELS[:2], None, 1))
     solution = solve(SoftMarginPrimal(blocks, None))

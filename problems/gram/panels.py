@@ -89,12 +89,12 @@ def pack(X: NDArray[Any], indices: Indices, width: int) -> NDArray[Any]:
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def fill(
     rows: NDArray[Any], panels: NDArray[Any], tile: NDArray[Any], out: NDArray[Any], offset: int,
-    factor: Any, shift: Any, degree: int, reach: int,
+    factor: Any, shift: Any, degree: int, ends: NDArray[Any],
 ) -> None:  # fmt: skip
     """Write (factor·products + shift)^degree of packed rows and columns to `out[:, offset:]`.
 
     If `degree` is 0, write exp(factor·products). All in float32; `tile` (HEIGHT, WIDTH) is overwritten.
-    Of row r only the first `reach` + r of these columns are needed; those of other panels are left.
+    Of row r only the columns before ends[r] are needed, which increase; other panels are left.
     """
     step = 1 + rows.shape[1] // 128  # groups per pass over a panel: long panels are costly to read
     for first_group in range(0, rows.shape[0], step):
@@ -103,7 +103,7 @@ def fill(
             for g in range(first_group, first_group + step):
                 if g == rows.shape[0]:
                     break
-                if p * WIDTH >= reach + g * HEIGHT:
+                if column >= ends[min((g + 1) * HEIGHT, out.shape[0]) - 1]:
                     continue
                 _write_products(rows, g, panels, p, tile)  # type: ignore[call-arg]
                 for r in range(HEIGHT):
@@ -122,15 +122,23 @@ def fill(
 
 
 @numba.njit(cache=True, nogil=True)
-def mirror(K: NDArray[Any]) -> None:
-    """Copy the lower triangle of a square matrix to the upper one, from 16 rows at a time."""
-    n, size = K.shape[0], 16
-    for top in range(0, n, size):
-        end = min(top + size, n)
-        diagonal = top if end == top + size else 0
-        for j in range(diagonal):
-            for i in range(top, top + size):  # a constant number, which needs no loop
-                K[j, i] = K[i, j]
-        for j in range(diagonal, end):
-            for i in range(max(top, j + 1), end):
-                K[j, i] = K[i, j]
+def mirror(K: NDArray[Any], at: Indices, missing: NDArray[Any], first: int, last: int) -> None:
+    """Complete rows of a symmetric matrix right of its diagonal, in the columns `first` to `last`.
+
+    Row i is K[at[i]], and K[at[i], j] becomes K[at[j], i] for all i < j of which `missing` is true. 16
+    columns are written at a time.
+    """
+    size, values = 16, K.reshape(-1)
+    starts = at * K.shape[1]
+    for left in range(first, last, size):
+        end = min(left + size, last)
+        square, sources = left if end == left + size else 0, starts[left:end]
+        for i in range(square):
+            if missing[i]:
+                target = starts[i] + left
+                for j in range(size):  # a constant number, which needs no loop
+                    values[target + j] = values[sources[j] + i]
+        for i in range(square, end):
+            if missing[i]:
+                for j in range(max(left, i + 1), end):
+                    K[at[i], j] = K[at[j], i]

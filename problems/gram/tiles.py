@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.gram.gram import Gram
 from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, mirror, pack
-from dualgap.problems.gram.threads import Job, Pool
+from dualgap.problems.gram.threads import READ_COST, Job, Pool
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import DotKernel, FeatureKernel
 from dualgap.problems.kernels.compiled import (
@@ -282,24 +282,41 @@ class Tiles:
         return K
 
     def symmetric_block(self, members: Indices, columns: Columns) -> Tile:
-        """Return K[members, members], `columns` being the members'.
-
-        Of panels only those that the lower triangle needs are computed.
-        """
-        n, is_packed = members.size, isinstance(columns.parts, np.ndarray)
-        if not is_packed or self.kernel.power_form is None:
-            return self.block(members, columns)
-        K = np.empty((n, n), columns.dtype)
-
-        def fill_rows(first: int, last: int) -> None:  # n²/2 values are divided equally
-            low, high = (round(sqrt(n * end)) for end in (first, last))
-            strip = K[low:high]
-            self._write(members[low:high], columns, 0, columns.count, strip, 0, low + HEIGHT)
-
-        self.pool.run(fill_rows, n, self.work * n**2 // 2)
-        mirror(K)
-        self.gram.evaluations += n * (n + WIDTH) // 2
+        """Return K[members, members], `columns` being the members'."""
+        K, order = np.empty((members.size, members.size), columns.dtype), np.arange(members.size)
+        self.complete(K, order, order, members, columns)
         return K
+
+    def complete(
+        self, K: Tile, at: Indices, missing: Indices, members: Indices, columns: Columns
+    ) -> None:
+        """Compute missing rows of K[members, members], each of its values once.
+
+        Row i of it is K[at[i]]; those of `missing`, in increasing order, are consecutive. They are
+        computed up to the diagonal, and what is right of it is copied from the rows below.
+        """
+        rows, out = members[missing], K[at[missing[0]] : at[missing[-1]] + 1]
+        ends = missing + 1
+        if isinstance(columns.parts, np.ndarray) and self.kernel.power_form is None:
+            ends = np.full(missing.size, members.size)  # its function is applied to whole rows
+        total = np.cumsum(ends)
+        is_missing = np.zeros(members.size, np.bool_)
+        is_missing[missing] = True
+
+        def fill_rows(first: int, last: int) -> None:  # each thread computes as many values
+            shares = first * total[-1], last * total[-1]
+            low, high = np.searchsorted(total * missing.size, shares, side="right")
+            part = slice(low, high)
+            self._write(rows[part], columns, 0, columns.count, out[part], 0, ends[part])
+
+        def copy_columns(first: int, last: int) -> None:  # later columns have more to copy
+            low, high = (round(sqrt(members.size * end)) for end in (first, last))
+            mirror(K, at, is_missing, low, high)
+
+        self.pool.run(fill_rows, missing.size, self.work * int(total[-1]))
+        self.pool.run(copy_columns, members.size, READ_COST * out.size)
+        computed = int(total[-1]) + rows.size * columns.width // 2
+        self.gram.evaluations += min(out.size, computed)
 
     def product(self, rows: Indices, columns: Columns, weights: Vector) -> Vector:
         """Return K[rows, columns] @ weights."""
@@ -350,13 +367,14 @@ class Tiles:
 
     def _write(
         self, rows: Indices, columns: Columns, first: int, last: int, out: Tile, offset: int,
-        reach: int | None = None,
+        ends: Indices | None = None,
     ) -> None:  # fmt: skip
         """Write K[rows, parts first to last of the columns] to `out[:, offset:]`.
 
-        In panels, only about `reach` + r columns of row r, by default all.
+        Of row r only the columns before ends[r], which increase, are needed; by default all.
         """
         parts, width = columns.parts, columns.width
+        ends = np.full(rows.size, out.shape[1]) if ends is None else ends
         if isinstance(parts, np.ndarray):
             samples = self._samples_as(columns.dtype)
             assert isinstance(samples, DenseSamples)
@@ -364,8 +382,7 @@ class Tiles:
             *affine, degree = form or (1.0, 0.0, 1)
             factor, shift = map(np.float32, affine)
             groups, tile = pack(samples.rows, rows, HEIGHT), np.empty((HEIGHT, WIDTH), np.float32)
-            row_width = out.shape[1] if reach is None else reach
-            fill(groups, parts[first:last], tile, out, offset, factor, shift, degree, row_width)
+            fill(groups, parts[first:last], tile, out, offset, factor, shift, degree, ends)
             if form is None:
                 cols = columns.cols[first * width : last * width]
                 self._transform(out[:, offset : offset + cols.size], rows, cols)
@@ -374,7 +391,8 @@ class Tiles:
         buffer = np.empty(height * width, out.dtype)
         for low in range(0, rows.size, height):
             row_chunk = rows[low : low + height]
-            for k in range(first, min(last, columns.count)):
+            needed = -(-(int(ends[low : low + height][-1]) - offset) // width)
+            for k in range(first, min(last, columns.count, first + needed)):
                 target = out[low : low + height, offset + (k - first) * width :][:, :width]
                 cols = columns.cols[k * width : (k + 1) * width]
                 if parts is None:

@@ -221,6 +221,7 @@ class Active:
         up, down = up - b, down - b
         margin = 0.02 * (float(up.max()) - float(down.min()))  # smaller violations can wait
         violators = np.flatnonzero((up > margin) | (down < -margin))
+        self._foresee_rows(violators)
         max_violators = 7 * size // 8
         if violators.size > max_violators:
             violators = self.rng.choice(violators, max_violators, replace=False)
@@ -232,6 +233,18 @@ class Active:
         for indices in (*worst, violators, moving[: size // 16]):
             chosen[indices] = True
         return np.flatnonzero(chosen)
+
+    def _foresee_rows(self, violators: Indices) -> None:
+        """Compute all rows at once, which is half of the work, if nearly all will be needed.
+
+        They are expected to be if nearly all variables without a row still violate their conditions
+        when an eighth of all has moved.
+        """
+        missing = ~self.rows.has_row(np.arange(self.z.size))
+        count = np.count_nonzero(missing)
+        needed = np.count_nonzero(missing[violators]) >= TUNING.foreseen_share * count
+        if needed and self.rows.complete and TUNING.max_one_set < count <= 7 * self.z.size // 8:
+            self.rows.fetch_all()
 
     def _round(self, chosen: Indices, target: float) -> None:
         """Minimise over a working set to a violation of `target`."""

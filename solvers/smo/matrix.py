@@ -221,6 +221,17 @@ class RowCache:
         """Compute missing rows of the chosen members (positions), as many as fit."""
         self._compute(self._assign_rows(chosen))
 
+    def fetch_all(self) -> None:
+        """Compute all missing rows, which must fit, and each of their values once."""
+        missing = np.flatnonzero(self.row_index < 0)
+        indices = self._assign_rows(missing if self.twin is None else np.arange(self.twin.size))
+        if indices[-1] + 1 - indices[0] > indices.size:  # after other members were replaced
+            self._compute(indices)
+            return
+        columns = self.columns.columns
+        samples = self.matrix.sample[self.distinct]
+        self.matrix.tiles.complete(self.values, self.row_index, missing, samples, columns)
+
     def _assign_rows(self, chosen: Indices) -> Indices:
         """Assign rows to the chosen members that have none, as many as fit; return the indices."""
         missing = chosen[~self.has_row(chosen)]

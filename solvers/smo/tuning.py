@@ -10,6 +10,7 @@ class SMOTuning:
     max_small: int = 500  # above, rows in float32 take less time than all of K in float64
     max_one_set: int = 1024  # up to here one working set holds all, so that its block of K is kept
     working_set: int = 512  # its block of K in float32, 1 MiB, stays in the second-level cache
+    foreseen_share: float = 0.9  # of variables without a row violate: compute all rows
     max_all_active_bytes: int = 2 * 10**9  # of K; all variables are active if it takes no more
     max_first_active: int = 4096  # otherwise
     max_unchecked_bytes: int = 2**26  # allocated without checking the available memory

@@ -158,6 +158,6 @@ def test_tiles_of_exponentials_are_right_to_the_last_digits() -> None:
     one, tile = np.ones((1, 1), np.float32), np.empty((HEIGHT, WIDTH), np.float32)
     rows, columns = pack(x, np.arange(len(x)), HEIGHT), pack(one, np.zeros(1, np.intp), WIDTH)
     out = np.empty((len(x), 1), np.float32)
-    fill(rows, columns, tile, out, 0, np.float32(4.0), np.float32(0.0), 0, WIDTH)
+    fill(rows, columns, tile, out, 0, np.float32(4.0), np.float32(0.0), 0, np.ones(len(x), np.intp))
     true = np.exp(4.0 * x.astype(np.float64))
     assert np.abs(out / true - 1)[true > np.exp(-79.0)].max() <= 1.5e-7

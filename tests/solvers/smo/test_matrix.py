@@ -7,21 +7,26 @@ from itertools import zip_longest
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from dualgap.problems import (
     RBF,
     FormPoint,
     Gram,
     KernelQP,
+    Linear,
     NuSVR,
     Point,
+    Polynomial,
+    Sigmoid,
     SoftMarginDual,
     certify,
     reduce,
 )
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.solvers import SMO, solve
-from dualgap.solvers.smo.matrix import RowCache
+from dualgap.solvers.smo import active
+from dualgap.solvers.smo.matrix import Matrix, RowCache
 from dualgap.solvers.smo.variables import Scores, joined
 
 N = 1500
@@ -66,8 +71,44 @@ def test_the_two_variables_of_a_sample_use_one_row() -> None:
         )
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.3), Polynomial(2, 1.0), Sigmoid(0.1, 0.0), RBF(0.3) + Linear()]
+)
+@pytest.mark.parametrize("samples", [X, csr_array(np.where(X > 1.0, X, 0.0))])
+def test_all_rows_are_computed_with_each_value_once(samples, kernel, dtype) -> None:
+    gram = Gram(samples, kernel)
+    form = replace(FORM, gram=gram)
+    with Tiles(gram, 2) as tiles:
+        members = np.random.default_rng(0).permutation(N)[:1400]
+        rows = RowCache(Matrix(tiles, form, dtype), members, 10**9)
+        rows.fetch(np.array([3, 900, 1399, 1]))
+        before = gram.evaluations
+        rows.fetch_all()
+        if not isinstance(kernel, Sigmoid):  # which is evaluated for whole rows
+            assert gram.evaluations - before <= 1396 * 1000
+        everything = np.arange(members.size)
+        K = gram.block(members, members)
+        assert np.allclose(rows.part(everything, everything), K, rtol=1e-4, atol=1e-4)
+        rows.replace(np.array([0, 5, 1300]), np.setdiff1d(np.arange(N), members)[:3])
+        rows.fetch_all()  # of rows that are not consecutive
+        K = gram.block(rows.members, rows.members)
+        assert np.allclose(rows.part(everything, everything), K, rtol=1e-4, atol=1e-4)
+
+
 MANY = np.random.default_rng(1).standard_normal((4200, 3))  # products take several threads
 LABELS = np.sign(MANY[:, 0] + 0.5 * MANY[:, 1] ** 3)
+
+
+def test_values_are_computed_once_if_nearly_all_samples_become_support_vectors(monkeypatch) -> None:
+    labels = np.random.default_rng(3).choice([-1.0, 1.0], len(MANY))
+    problem = SoftMarginDual(MANY, labels, 10.0, RBF(50.0))
+    once = solve(problem, SMO(gap=1e-2))
+    monkeypatch.setattr(active, "TUNING", replace(active.TUNING, foreseen_share=2.0))
+    twice = solve(problem, SMO(gap=1e-2))
+    assert max(s.certificate.relative_gap for s in (once, twice)) <= 1e-2
+    evaluations = [s.counters["kernel_evaluations"] for s in (once, twice)]
+    assert evaluations[0] < evaluations[1] - 0.3 * len(MANY) ** 2
 
 
 def test_a_warm_started_problem_reuses_the_rows_of_the_previous_one() -> None:

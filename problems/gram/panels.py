@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dualgap.problems.dataset import Indices
 from dualgap.problems.gram.exponential import exponential
+from dualgap.problems.gram.tuning import TUNING
 
 # Sums take 16 of 32 registers of 64 bytes, or 8 of 16 of 32 bytes, which every CPU named to Numba has.
 _LANES = 8  # float32 values per register
@@ -80,10 +81,16 @@ def _write_products(_: Any, rows: Any, group: Any, panels: Any, panel: Any, tile
 
 def pack(X: NDArray[Any], indices: Indices, width: int) -> NDArray[Any]:
     """Return X[indices] in groups of `width`, shape (groups, d, width), padded with zeros."""
-    rows = np.empty((indices.size + -indices.size % width, X.shape[1]), X.dtype)
-    np.take(X, indices, axis=0, out=rows[: indices.size], mode="clip")
-    rows[indices.size :] = 0.0
-    return np.ascontiguousarray(rows.reshape(-1, width, X.shape[1]).transpose(0, 2, 1))
+    whole, rest = divmod(indices.size, width)
+    groups = np.zeros((whole + (rest > 0), X.shape[1], width), X.dtype)
+    step = max(1, TUNING.copied_bytes // max(1, X.itemsize * width * X.shape[1]))
+    for start in range(0, whole, step):
+        part = groups[start : min(start + step, whole)]
+        rows = X[indices[start * width :][: len(part) * width]]
+        part[:] = rows.reshape(-1, width, X.shape[1]).transpose(0, 2, 1)
+    if rest:
+        groups[whole, :, :rest] = X[indices[whole * width :]].T
+    return groups
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "nsz"})

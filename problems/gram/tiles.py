@@ -43,7 +43,7 @@ from dualgap.problems.kernels.samples import (
     squared_norms,
 )
 
-Values = NDArray[Any]
+Tile = NDArray[Any]
 
 
 class Section(NamedTuple):
@@ -53,29 +53,43 @@ class Section(NamedTuple):
     """
 
     entries: Any
-    half_norms: Values
+    half_norms: Tile
 
 
 class DenseSamples:
     """Samples as rows [x, −½‖x‖², 1] and as columns [x, 1, −½‖x‖²]; without norms as x."""
 
     def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
-        X = as_dense(X)
+        X, self.norms = as_dense(X), norms
         if not norms:
-            self.rows = self.as_columns = np.ascontiguousarray(X, dtype)
+            self.rows = np.ascontiguousarray(X, dtype)
             return
-        X = X - X.mean(axis=0)  # keeps distances, and reduces cancellation
-        half, d = -0.5 * squared_norms(X), X.shape[1]
-        self.rows = np.ones((X.shape[0], d + 2), dtype)
-        self.rows[:, :d], self.rows[:, d] = X, half
-        self.as_columns = self.rows.copy()
-        self.as_columns[:, d], self.as_columns[:, d + 1] = 1.0, half
+        (n, d), mean = X.shape, X.mean(axis=0)
+        self.rows = np.ones((n, d + 2), dtype)
+        step = max(1, TUNING.copied_bytes // max(1, X.itemsize * d))
+        for start in range(0, n, step):
+            part = X[start : start + step] - mean  # keeps distances, and reduces cancellation
+            rows = self.rows[start : start + step]
+            rows[:, :d], rows[:, d] = part, -0.5 * squared_norms(part)
 
     def columns(self, cols: Indices) -> Section:
         """Return the samples `cols` as columns."""
-        return Section(self.as_columns[cols].T, np.empty(0, self.as_columns.dtype))
+        entries = self.rows[cols].T
+        return Section(self._as_columns(entries), np.empty(0, entries.dtype))
 
-    def products(self, rows: Indices, section: Section, out: Values) -> None:
+    def panels(self, cols: Indices) -> Tile:
+        """Return the samples `cols` as columns in panels, see `pack`."""
+        panels = pack(self.rows, cols, WIDTH)
+        self._as_columns(panels.swapaxes(0, 1))
+        return panels
+
+    def _as_columns(self, features: Tile) -> Tile:
+        """Exchange the half norms and the ones of samples as rows, given feature by feature."""
+        if self.norms:
+            features[-2:] = features[[-1, -2]]
+        return features
+
+    def products(self, rows: Indices, section: Section, out: Tile) -> None:
         """Write the products of rows with a section to `out`."""
         np.matmul(self.rows[rows], section.entries, out=out)
 
@@ -96,7 +110,7 @@ class SparseSamples:
         scatter(self.data, self.indices, self.indptr, cols, section)
         return Section(section, self.half_norms[cols])
 
-    def products(self, rows: Indices, section: Section, out: Values) -> None:
+    def products(self, rows: Indices, section: Section, out: Tile) -> None:
         """Write the products of rows with a section to `out`."""
         samples = self.data, self.indices, self.indptr, self.half_norms
         sparse_products(*samples, rows, section.entries, section.half_norms, out)
@@ -111,13 +125,10 @@ class WideSamples(SparseSamples):
         csr: Any = scipy.sparse.csr_array((self.data, self.indices, self.indptr), shape=shape)
         return Section(by_feature(csr[cols]), self.half_norms[cols])
 
-    def products(self, rows: Indices, section: Section, out: Values) -> None:
+    def products(self, rows: Indices, section: Section, out: Tile) -> None:
         """Write the products of rows with a section to `out`."""
         samples = self.data, self.indices, self.indptr, self.half_norms
         shared_feature_products(*samples, rows, section.entries, section.half_norms, out)
-
-
-Tile = NDArray[Any]
 
 
 @cache
@@ -216,7 +227,7 @@ class Tiles:
         if self._sparse:  # by what is compiled already
             exact = self.block(probe, self.columns(probe, np.float64, pack_columns=False))
         else:  # without a copy of all samples in float64
-            exact = self.gram.block(probe, probe)
+            exact = self.kernel(self.gram.X[probe], self.gram.X[probe])
         lost = np.sqrt(((values - exact) ** 2).mean(axis=1).max())
         return float(lost) / self._largest_diagonal
 
@@ -245,7 +256,7 @@ class Tiles:
             return Columns(cols, key, TUNING.tile_columns, None)
         samples = self._samples_as(key)
         if pack_columns and isinstance(samples, DenseSamples) and key == np.float32:
-            return Columns(cols, key, WIDTH, pack(samples.as_columns, cols, WIDTH))
+            return Columns(cols, key, WIDTH, samples.panels(cols))
         width = TUNING.tile_columns
         sections = [samples.columns(cols[at : at + width]) for at in range(0, cols.size, width)]
         return Columns(cols, key, width, sections)

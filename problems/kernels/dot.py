@@ -162,8 +162,9 @@ class DotBound(Bound):
         return self.kernel.values(X[rows], X[cols], x2[rows], x2[cols], self._differences)
 
     def diagonal(self) -> Vector:
-        """Return k(xᵢ, xᵢ), shape (n,)."""
-        return self.kernel.of_norms(self._norms2)
+        """Return k(xᵢ, xᵢ), shape (n,); that of distances needs no samples."""
+        norms2 = np.zeros(self.X.shape[0]) if self.kernel.of_distance else self._norms2
+        return self.kernel.of_norms(norms2)
 
 
 @dataclass(frozen=True)

@@ -81,15 +81,15 @@ def _write_products(_: Any, rows: Any, group: Any, panels: Any, panel: Any, tile
 
 def pack(X: NDArray[Any], indices: Indices, width: int) -> NDArray[Any]:
     """Return X[indices] in groups of `width`, shape (groups, d, width), padded with zeros."""
-    whole, rest = divmod(indices.size, width)
-    groups = np.zeros((whole + (rest > 0), X.shape[1], width), X.dtype)
+    count, remainder = divmod(indices.size, width)
+    groups = np.zeros((count + (remainder > 0), X.shape[1], width), X.dtype)
     step = max(1, TUNING.copied_bytes // max(1, X.itemsize * width * X.shape[1]))
-    for start in range(0, whole, step):
-        part = groups[start : min(start + step, whole)]
+    for start in range(0, count, step):
+        part = groups[start : min(start + step, count)]
         rows = X[indices[start * width :][: len(part) * width]]
         part[:] = rows.reshape(-1, width, X.shape[1]).transpose(0, 2, 1)
-    if rest:
-        groups[whole, :, :rest] = X[indices[whole * width :]].T
+    if remainder:
+        groups[count, :, :remainder] = X[indices[count * width :]].T
     return groups
 
 
@@ -137,15 +137,15 @@ def mirror(K: NDArray[Any], at: Indices, missing: NDArray[Any], first: int, last
     """
     size, values = 16, K.reshape(-1)
     starts = at * K.shape[1]
-    for left in range(first, last, size):
-        end = min(left + size, last)
-        square, sources = left if end == left + size else 0, starts[left:end]
+    for column in range(first, last, size):
+        end = min(column + size, last)
+        square, sources = column if end == column + size else 0, starts[column:end]
         for i in range(square):
             if missing[i]:
-                target = starts[i] + left
+                target = starts[i] + column
                 for j in range(size):  # a constant number, which needs no loop
                     values[target + j] = values[sources[j] + i]
         for i in range(square, end):
             if missing[i]:
-                for j in range(max(left, i + 1), end):
+                for j in range(max(column, i + 1), end):
                     K[at[i], j] = K[at[j], i]

@@ -402,8 +402,8 @@ class Tiles:
         buffer = np.empty(height * width, out.dtype)
         for low in range(0, rows.size, height):
             row_chunk = rows[low : low + height]
-            needed = -(-(int(ends[low : low + height][-1]) - offset) // width)
-            for k in range(first, min(last, columns.count, first + needed)):
+            count = -(-(int(ends[low : low + height][-1]) - offset) // width)
+            for k in range(first, min(last, columns.count, first + count)):
                 target = out[low : low + height, offset + (k - first) * width :][:, :width]
                 cols = columns.cols[k * width : (k + 1) * width]
                 if parts is None:

@@ -242,8 +242,8 @@ class Active:
         """
         missing = ~self.rows.has_row(np.arange(self.z.size))
         count = np.count_nonzero(missing)
-        needed = np.count_nonzero(missing[violators]) >= TUNING.foreseen_share * count
-        if needed and self.rows.complete and TUNING.max_one_set < count <= 7 * self.z.size // 8:
+        violate = np.count_nonzero(missing[violators]) >= TUNING.foreseen_share * count
+        if violate and self.rows.complete and TUNING.max_one_set < count <= 7 * self.z.size // 8:
             self.rows.fetch_all()
 
     def _round(self, chosen: Indices, target: float) -> None:

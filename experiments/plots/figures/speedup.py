@@ -1,7 +1,8 @@
 """Times relative to our fastest solver: one panel per target, row per problem and point per solver.
 
 Left of 1, a solver is faster than our fastest one. A hollow point at the right edge is a solver that did
-not reach the target although ours did; a row without points is a target that ours missed.
+not reach the target although ours did; a row without points is a target that ours missed. Problems that
+no baseline supports are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +27,9 @@ from dualgap.experiments.plots.style import (
     wrap,
 )
 from dualgap.experiments.records.choices import distinct_names
+from dualgap.experiments.records.outcomes import NOT_RUN
 
-_NAME_LENGTH = 30  # characters of a problem's name per line; names have two lines
+_NAME_LENGTH, _LONG_NAME_LENGTH = 30, 48  # characters of a problem's name per line, of two
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 
@@ -43,7 +45,8 @@ def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
     drawn = table["kind"].isin(["ours", "peer"] if several else ["peer"])
     comparable = table["ratio"].notna() | missed_target(table)
     points = table[table["target"].isin(targets) & drawn & comparable]
-    problems = [str(problem) for problem in table["problem"].unique()]
+    supported = table[drawn & ~table["outcome"].isin(NOT_RUN)]
+    problems = [str(problem) for problem in supported["problem"].unique()]
     styles = solver_styles(points["solver"].astype(str))
     new = figure(TEXT_WIDTH, max(1.4, 0.34 * len(problems)) + 1.1)  # inches
     # whole powers of two beyond the ratios
@@ -90,10 +93,21 @@ def _decorate(
     ax.set_yticks(range(len(problems)))
     ax.tick_params(axis="y", length=0, labelleft=leftmost)
     if leftmost:
-        # distinct names; if too long, the data sets, or longer lines if these are not distinct
-        names, data = distinct_names(problems), [words[0] for words in problems]
-        labels = [wrap(name, _NAME_LENGTH) for name in names]
-        if "…" in "".join(labels):
-            distinct = data if len(set(data)) == len(data) else names
-            labels = [wrap(name, _NAME_LENGTH + 15 * (distinct is names)) for name in distinct]
-        ax.set_yticklabels(labels)
+        ax.set_yticklabels(_labels(problems))
+
+
+def _labels(problems: Sequence[Sequence[str]]) -> list[str]:
+    """Return distinct names of problems; if they are too long, the shortest that are distinct.
+
+    Those are the data sets, or longer lines without the formulations.
+    """
+    labels = [wrap(name, _NAME_LENGTH) for name in distinct_names(problems)]
+    if "…" not in "".join(labels):
+        return labels
+    datasets = [words[0] for words in problems]
+    if len(set(datasets)) == len(datasets):
+        return [wrap(name, _NAME_LENGTH) for name in datasets]
+    unformulated = distinct_names([[words[0], *words[2:]] for words in problems])
+    is_distinct = len(set(unformulated)) == len(problems)
+    names = unformulated if is_distinct else distinct_names(problems)
+    return [wrap(name, _LONG_NAME_LENGTH) for name in names]

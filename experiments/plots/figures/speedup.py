@@ -29,7 +29,8 @@ from dualgap.experiments.plots.style import (
 from dualgap.experiments.records.choices import distinct_names
 from dualgap.experiments.records.outcomes import NOT_RUN
 
-_NAME_LENGTH, _LONG_NAME_LENGTH = 30, 48  # characters of a problem's name per line, of two
+_NAME_LENGTH = 30  # characters of a problem's name per line; names have two lines
+_LONG_NAME_LENGTH = 48  # if shorter lines would leave out parameters
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 

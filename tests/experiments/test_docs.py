@@ -71,7 +71,7 @@ def test_every_page_has_a_title_and_is_in_the_index():
         title, line = page.read_text().splitlines()[:2]
         assert line == "=" * len(title), page
     index = (DOCS / "index.rst").read_text()
-    assert len(pages) == 37
+    assert len(pages) == 38
     assert all(f"   {page.relative_to(DOCS).with_suffix('')}\n" in index for page in pages)
 
 

@@ -16,8 +16,6 @@ from itertools import pairwise
 from math import ceil, exp, log
 from operator import itemgetter
 
-import numpy as np
-
 from dualgap.problems import Formulation, Gram, Point
 from dualgap.problems.answers.interpolation import (
     Interpolation,
@@ -132,7 +130,7 @@ class _Search:
             if last is answers[-1]:
                 steps = max(1, ceil((end - start) / step))
                 value = high if steps == 1 else value_at(start + (end - start) / steps)
-                answers.append(self.solve(value, self.starting_point(last, value), answers))
+                answers.append(self.solve(value, last.solution, answers))
             following = answers[len(segments) + 1]
             segment = _segment(self.problem, self.parameter, last, following)
             length = position(following.value) - start
@@ -172,18 +170,6 @@ class _Search:
             time_limit=time_left,
         )
         return _path_answer(answer, self.parameter, value, self.gap)
-
-    def starting_point(self, last: PathAnswer, value: float) -> Vector | Solution:
-        """Return the starting point t·α, with t from 1 to C/C' such that the dual objective is largest.
-
-        tΣ(linear part) − ½t²‖w‖² is largest at t = 1 + (C·losses)/‖w‖²: an optimum without losses stays,
-        and most others grow with the box. Linear problems are not scaled, as that would change w more.
-        """
-        norm2 = float(np.mean(last.certificate.norm2))
-        if self.problem.samples.is_linear or self.parameter != "C" or norm2 == 0.0:
-            return last.solution
-        linear = last.certificate.dual_objective + 0.5 * norm2
-        return min(max(1.0, linear / norm2), value / last.value) * last.alpha
 
 
 def _segment(

@@ -158,8 +158,8 @@ def _starting_points(problem: Problem, initial: Any) -> list[Point | None]:
     """Return the starting point of each part, scaled to its box; None without an initial answer.
 
     The answer to a kernel problem with another C′ is multiplied by C/C′, so that variables at the bound
-    stay there: along twenty values of C on ijcnn1 this halves the time per value. Linear problems are
-    not scaled, as that would change w more.
+    stay there: along twenty values of C on ijcnn1 this halves the time per value. SMO then shortens
+    it to the best multiple. Linear problems are not scaled, as that would change w more.
 
     Raises
     ------

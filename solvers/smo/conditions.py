@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from dualgap.problems.dataset import Indices, Vector
-from dualgap.problems.forms import GroupedTerms
+from dualgap.problems.forms import GroupedTerms, KernelQP
 
 
 @numba.njit(cache=True, nogil=True)
@@ -158,3 +158,17 @@ def gap_and_dual(
         for group in range(slope.size):
             b[group] += -half_width if slope[group] > 0.0 else half_width
     return smallest, dual if dual > 0.0 else 1.0
+
+
+def best_multiple(form: KernelQP, z: Vector, f: Vector, terms: GroupedTerms) -> float:
+    """Return the t in [0, 1] for which tz minimises the objective, given f = Kz; 1 if t is near 1.
+
+    A start that was scaled to a larger box is too long if the optimum grows less than the box. It stays
+    as it is if 0 is not feasible.
+    """
+    length2 = float(z @ f)
+    has_zero = not form.sums.any() and bool((form.lo <= 0.0).all() and (form.hi >= 0.0).all())
+    if not has_zero or length2 <= 0.0:
+        return 1.0
+    t = -float(terms.q @ z + terms.eps @ np.abs(z)) / length2
+    return t if 0.0 < t < 0.99 else 1.0

@@ -23,6 +23,7 @@ from dualgap.problems.problem.certificate import WRONG_GAP
 from dualgap.solvers.numerics.claims import NO_MARGIN, may_claim
 from dualgap.solvers.numerics.subspace import MAX_FREE, minimise_on_subspaces
 from dualgap.solvers.smo.conditions import (
+    best_multiple,
     free_variables,
     gap_and_dual,
     on_one_side,
@@ -47,6 +48,9 @@ def minimise_by_matrix(
     best = np.inf
     support = np.flatnonzero(z)
     f = K @ z if 4 * support.size > n else z[support] @ K[support]  # the rows are copied
+    if form.start is not None:
+        multiple = best_multiple(form, z, f, terms)
+        z, f = multiple * z, multiple * f
     counters = {"active": n, "bits": 64, "cache_size": 8e-6 * n**2}
     while True:
         # 1000 steps take ten times as long as the gap, 10,000 take milliseconds

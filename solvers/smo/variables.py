@@ -40,7 +40,7 @@ from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.forms import KernelQP
 from dualgap.problems.gram.tiles import Tiles
 from dualgap.problems.kernels import Precomputed
-from dualgap.solvers.smo.conditions import gap_and_dual, slopes
+from dualgap.solvers.smo.conditions import best_multiple, gap_and_dual, slopes
 from dualgap.solvers.smo.matrix import Matrix
 from dualgap.solvers.smo.tuning import TUNING
 
@@ -230,6 +230,9 @@ class Scores:
             self.terms = self.terms._replace(q=form.q + of_centres)
             self.constant += 0.5 * float(variables.centre @ of_centres)
         self._compute()
+        if variables.original.start is not None and not variables.low.size:
+            multiple = best_multiple(form, self.z, self.f, self.terms)
+            self.z, self.f = multiple * self.z, multiple * self.f
 
     def _compute(self) -> None:
         """Compute all scores, from the earlier rows if there are any."""

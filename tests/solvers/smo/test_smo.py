@@ -102,3 +102,13 @@ def test_newton_steps_on_the_packed_triangle_do_not_change_the_optimum(
     assert stepping.verdict == plain.verdict == "solved"
     assert stepping.certificate.dual_objective <= plain.certificate.primal_objective
     assert plain.certificate.dual_objective <= stepping.certificate.primal_objective
+
+
+@pytest.mark.parametrize("n", [200, 1500])
+def test_a_start_that_is_too_long_is_shortened_to_its_best_multiple(n):
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    X, y = X + 2 * np.sign(X), np.sign(X[:, 0])  # separable: above some C the optimum stays
+    first, cold = (solve(SoftMarginDual(X, y, C, RBF(0.1)), SMO(gap=1e-4)) for C in (1e4, 1e5))
+    warm = solve(SoftMarginDual(X, y, 1e5, RBF(0.1)), SMO(gap=1e-4), initial=first)
+    assert warm.certificate.relative_gap <= 1e-4
+    assert warm.iterations < 0.25 * cold.iterations

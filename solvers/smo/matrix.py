@@ -224,7 +224,7 @@ class RowCache:
     def fetch_all(self) -> None:
         """Compute all missing rows, which must fit, and each of their values once."""
         missing = np.flatnonzero(self.row_index < 0)
-        indices = self._assign_rows(missing if self.twin is None else np.arange(self.twin.size))
+        indices = self._assign_rows(np.arange(self.members.size))
         if indices[-1] + 1 - indices[0] > indices.size:  # after other members were replaced
             self._compute(indices)
             return

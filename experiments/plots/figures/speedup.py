@@ -102,13 +102,12 @@ def _labels(problems: Sequence[Sequence[str]]) -> list[str]:
 
     Those are the data sets, or longer lines without the formulations.
     """
-    labels = [wrap(name, _NAME_LENGTH) for name in distinct_names(problems)]
+    names, datasets = distinct_names(problems), [words[0] for words in problems]
+    labels = [wrap(name, _NAME_LENGTH) for name in names]
     if "…" not in "".join(labels):
         return labels
-    datasets = [words[0] for words in problems]
     if len(set(datasets)) == len(datasets):
         return [wrap(name, _NAME_LENGTH) for name in datasets]
     unformulated = distinct_names([[words[0], *words[2:]] for words in problems])
     is_distinct = len(set(unformulated)) == len(problems)
-    names = unformulated if is_distinct else distinct_names(problems)
-    return [wrap(name, _LONG_NAME_LENGTH) for name in names]
+    return [wrap(name, _LONG_NAME_LENGTH) for name in (unformulated if is_distinct else names)]

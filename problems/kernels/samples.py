@@ -91,9 +91,9 @@ def squared_norms(X: Matrix) -> Vector:
     """Return ‖xᵢ‖² for each row, for dense and CSR matrices and arrays of balls."""
     if isinstance(X, np.ndarray | Balls):
         return np.einsum("ij,ij->i", X, X)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    # no array of length d: it may be 2^31
-    return np.bincount(rows, X.data**2, X.shape[0]).astype(np.float64)
+    # one column: no array of length d, which may be 2^31
+    entries = X.data**2, np.zeros_like(X.indices), X.indptr
+    return scipy.sparse.csr_array(entries, shape=(X.shape[0], 1)) @ np.ones(1)
 
 
 def as_dense(M: Any) -> NDArray[np.float64]:

@@ -1,10 +1,10 @@
-"""The point x of a block of a box QP, its derived quantities, and the two ways to improve it.
+"""The point x of a block of a box QP, its derived quantities, and the ways to improve it.
 
 Coordinate descent (`epoch`) cheaply finds roughly where every variable ends, but converges only
 linearly. Proximal steps (`proximal_step`) then converge superlinearly, as each is solved by Newton's
 method on all free variables at once and weakens the proximal term: x ← the minimum with
-Σ (xₖ − cₖ)²·Qₖₖ/(2σ) added, with growing σ (Rockafellar 1976). Both treat an equality aᵀx = delta by
-an augmented Lagrangian.
+Σ (xₖ − cₖ)²·Qₖₖ/(2σ) added, with growing σ (Rockafellar 1976). Where systems for these are large, steps
+on a face (`face_step`) take their place. All treat an equality aᵀx = delta by an augmented Lagrangian.
 """
 
 from collections import Counter
@@ -23,6 +23,7 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     epoch,
     scores,
 )
+from dualgap.solvers.dual_coordinate_descent.face import step_on_face
 from dualgap.solvers.dual_coordinate_descent.proximal import ProximalStep
 from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 
@@ -75,8 +76,8 @@ class Descent:
         self.guess: Vector | None = None
         self.violation = self.gap = np.inf
         self.stuck = False
-        multiplications = block.rows.size + min(x.size, self.w.size) ** 3
-        pause = int(TUNING.entries_per_pause / 8 / multiplications)
+        factor = min(x.size, self.w.size) ** 3 / TUNING.factor_per_entry
+        pause = int(TUNING.entries_per_pause / (block.rows.size + factor))
         self.between_pauses = min(max(1, pause), 100)  # a few milliseconds for four samples
         self._recompute()
 
@@ -87,8 +88,10 @@ class Descent:
         """
         entries = max(1.0, self.block.rows.size / self.x.size)
         pause = max(1, int(TUNING.entries_per_pause / entries))
-        order, high, low, size = self.active.copy(), np.inf, -np.inf, TUNING.neighbours
-        rho = self.rho / TUNING.penalty_divisor if self.is_large else self.rho
+        block, x, active = self.block, self.x, self.active
+        if active.size < x.size:
+            block, x = block.take(active).gathered(), x[active]
+        order, high, low, size = np.arange(x.size), np.inf, -np.inf, TUNING.neighbours
         for _ in range(number):
             blocks = order[: order.size // size * size].reshape(-1, size)
             order = np.append(blocks[rng.permutation(len(blocks))], order[blocks.size :])
@@ -98,16 +101,42 @@ class Descent:
             for first in range(0, order.size, pause):
                 turn = order[first : first + pause]
                 stay, highest, lowest, self.t = epoch(
-                    self.block, turn, self.x, self.w, self.t, self.nu, rho, *bounds
+                    block, turn, x, self.w, self.t, self.nu, self.epoch_rho, *bounds
                 )
+                if x is not self.x:
+                    self.x[active] = x
                 staying.append(turn[:stay])
                 high, low = max(high, highest), min(low, lowest)
                 if first + pause < order.size:
                     yield
             order = np.concatenate([order[:0], *staying])
-            self.nu += rho * self.t
+            self.nu += self.epoch_rho * self.t
             self.count["epochs"] += 1
             yield
+
+    @property
+    def epoch_rho(self) -> float:
+        """The penalty ρ of the equality in epochs and steps on a face."""
+        return self.rho / TUNING.penalty_divisor if self.is_large else self.rho
+
+    def face_step(self, turn: int) -> None:
+        """Move the variables strictly inside the box towards their minimum, more precisely each turn.
+
+        Nothing is moved while they are far more than the features: most will then end at a bound.
+        """
+        x, active, rho = self.x[self.active], self.active, self.epoch_rho
+        free = active[(x > self.block.lb[active]) & (x < self.block.ub[active])]
+        if 0 < free.size <= TUNING.max_face_per_feature * self.w.size:
+            block = self.block.take(free).gathered()
+            slope = scores(block, self.w, self.nu + rho * self.t, self.pool) + block.p
+            products, size = TUNING.face_products * turn, self.w.size
+            step, w, t = step_on_face(
+                block, self.x[free], slope, self.reach[free], rho, size, products, self.pool
+            )
+            self.x[free] = np.clip(self.x[free] + step, block.lb, block.ub)
+            self.w += w
+            self.t += t
+            self.nu += rho * self.t
 
     @property
     def worthwhile_epochs(self) -> int:
@@ -121,7 +150,7 @@ class Descent:
     def proximal_step(self) -> Iterator[None]:
         """Take one proximal step on the active variables, pausing after each Newton step."""
         active, everything = self.active, self.active.size == self.x.size
-        block = self.block if everything else self.block.take(active)
+        block = self.block if everything else self.block.take(active).gathered()
         extra = [np.sqrt(self.rho) * self.t] if self.equality else []
         start = self.w if self.guess is None else self.guess
         step = ProximalStep(

@@ -12,9 +12,11 @@ class DescentTuning:
     sample_epochs: int = 5  # before the first proximal step on a sample
     min_narrowed_variables: int = 10_000  # fewer gain nothing when some are set aside (mushrooms)
     small_gap: float = 1.0  # relative; below, variables at a bound are set aside between epochs
-    large_system_equations: int = 1000  # then many more epochs come first, set aside in any case:
-    min_first_epochs: int = 500  # on farm-ads they halve the Newton steps after 100
+    large_system_equations: int = 1000  # then steps on a face come first, between up to
+    min_first_epochs: int = 500
     max_first_epochs: int = 5000
+    face_products: int = 4  # of conjugate gradients in the first step on a face; then 8, 12, ...
+    max_face_per_feature: int = 2  # variables on the face: 8,300 with 1,200 features took minutes
     penalty_divisor: int = 16  # of ρ in those epochs: ρ itself took up to eight times as many
     worthwhile_newton_steps: int = 5  # that take as long as the epochs, within these limits
     factor_per_entry: int = 120  # m³ of a factor of order m take as long as an entry in an epoch

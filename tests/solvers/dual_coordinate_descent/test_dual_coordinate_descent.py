@@ -22,6 +22,7 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     scores,
     whole_block,
 )
+from dualgap.solvers.dual_coordinate_descent.face import step_on_face
 from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
@@ -64,6 +65,37 @@ def test_large_systems_take_no_newton_step_if_epochs_reach_the_gap() -> None:
     assert solution.certificate.relative_gap <= 1e-3
     assert solution.counters["epochs"] < 500
     assert solution.counters["newton_steps"] == 0
+
+
+@pytest.mark.parametrize("rho", [0.0, 2.0])
+def test_a_step_on_a_face_reaches_its_minimum(rho: float) -> None:
+    X, y = sparse(30, 100)
+    form = reduce(SoftMarginDual(X, y), BoxQP).form
+    block = whole_block(form)._replace(lb=np.full(30, -1e4), ub=np.full(30, 1e4))
+    x = np.ones(30)
+    Q = form.Q.dense() + rho * np.outer(form.a, form.a)
+    slope = Q @ x + form.p
+    step, w, t = step_on_face(block, x, slope, 1 / np.diag(Q), rho, 100, 200, Pool(1))
+    assert np.linalg.norm(Q @ step + slope) <= 0.2 * np.linalg.norm(slope)
+    assert np.allclose(w, (X * y[:, None]).T @ step)
+    assert np.isclose(t, form.a @ step)
+    again, _, _ = step_on_face(block, x, np.zeros(30), 1 / np.diag(Q), rho, 100, 200, Pool(1))
+    assert not again.any()
+
+
+def test_gathered_rows_give_the_same_products() -> None:
+    X, y = sparse(50, 40)
+    block = whole_block(reduce(SoftMarginDual(X, y), BoxQP).form).take(np.arange(3, 50, 4))
+    gathered, w = block.gathered(), np.arange(40.0)
+    assert gathered.rows.indices.dtype == block.rows.indices.dtype
+    assert np.array_equal(scores(gathered, w, 0.5), scores(block, w, 0.5))
+
+
+@pytest.mark.parametrize("C", [0.01, 100.0])
+def test_large_systems_with_more_samples_than_features_reach_a_fine_gap(C: float) -> None:
+    X, y = sparse(3000, 1100)
+    solution = solve(SoftMarginDual(X, y, C), DualCoordinateDescent(tol=1e-12, gap=1e-8))
+    assert solution.certificate.relative_gap <= 1e-8
 
 
 def test_an_intercept_takes_few_more_epochs_on_large_systems() -> None:

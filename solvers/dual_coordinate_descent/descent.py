@@ -36,7 +36,7 @@ class Descent:
     x, w, t : the point, Mᵀx and aᵀx − delta. nu : the multiplier of the equality.
     count : "epochs" and "newton_steps" so far.
     unit : scale of the relative duality gap; None for the dual objective.
-    is_large : whether a Newton step may cost so much that many epochs come first.
+    is_large : whether a Newton step may cost so much that epochs and steps on a face come first.
     reach : 1/(Qₖₖ + ρaₖ²), the scale of steps. across : mean of Qₖₖ·(ub − lb), at least 1.
     active : the variables that may still move. may_shrink : whether their number may decrease.
     violation, gap : last measured violation and relative duality gap.
@@ -129,7 +129,8 @@ class Descent:
         if 0 < free.size <= TUNING.max_face_per_feature * self.w.size:
             block = self.block.take(free).gathered()
             slope = scores(block, self.w, self.nu + rho * self.t, self.pool) + block.p
-            products, size = TUNING.face_products * turn, self.w.size
+            longest = max(TUNING.face_products, TUNING.max_face_reading // block.reading)
+            products, size = min(TUNING.face_products * turn, longest), self.w.size
             step, w, t = step_on_face(
                 block, self.x[free], slope, self.reach[free], rho, size, products, self.pool
             )
@@ -137,15 +138,6 @@ class Descent:
             self.w += w
             self.t += t
             self.nu += rho * self.t
-
-    @property
-    def worthwhile_epochs(self) -> int:
-        """The number of epochs that take as long as a few Newton steps, within limits."""
-        inside = np.count_nonzero((self.x > self.block.lb) & (self.x < self.block.ub))
-        factor = min(inside, self.w.size) ** 3 / TUNING.factor_per_entry
-        entries = max(1.0, self.block.rows.size * self.active.size / self.x.size)
-        number = TUNING.worthwhile_newton_steps * factor / entries
-        return int(np.clip(number, TUNING.min_first_epochs, TUNING.max_first_epochs))
 
     def proximal_step(self) -> Iterator[None]:
         """Take one proximal step on the active variables, pausing after each Newton step."""

@@ -12,13 +12,12 @@ class DescentTuning:
     sample_epochs: int = 5  # before the first proximal step on a sample
     min_narrowed_variables: int = 10_000  # fewer gain nothing when some are set aside (mushrooms)
     small_gap: float = 1.0  # relative; below, variables at a bound are set aside between epochs
-    large_system_equations: int = 1000  # then steps on a face come first, between up to
-    min_first_epochs: int = 500
-    max_first_epochs: int = 5000
+    large_system_equations: int = 1000  # then epochs and steps on a face come before Newton steps:
+    max_face_steps: int = 100  # with 50, farm-ads took twice the time at C = 10,000
     face_products: int = 4  # of conjugate gradients in the first step on a face; then 8, 12, ...
+    max_face_reading: int = 2**31  # multiplications without a pause, about a second
     max_face_per_feature: int = 2  # variables on the face: 8,300 with 1,200 features took minutes
     penalty_divisor: int = 16  # of ρ in those epochs: ρ itself took up to eight times as many
-    worthwhile_newton_steps: int = 5  # that take as long as the epochs, within these limits
     factor_per_entry: int = 120  # m³ of a factor of order m take as long as an entry in an epoch
     # of the mean score; above, a variable at a bound is set aside; with 0.1 twice the steps on w8a
     sure_share: float = 0.2

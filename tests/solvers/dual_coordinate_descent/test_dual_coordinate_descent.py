@@ -83,6 +83,15 @@ def test_a_step_on_a_face_reaches_its_minimum(rho: float) -> None:
     assert not again.any()
 
 
+def test_a_warm_start_of_a_large_system_takes_no_newton_step() -> None:
+    X, y = sparse(1200, 2000)
+    solver = DualCoordinateDescent(tol=1e-12, gap=1e-6)
+    start = solve(SoftMarginDual(X, y, 0.1), solver).point
+    solution = solve(SoftMarginDual(X, y, 1.0), solver, initial=start)
+    assert solution.certificate.relative_gap <= 1e-6
+    assert solution.counters["newton_steps"] == 0
+
+
 def test_gathered_rows_give_the_same_products() -> None:
     X, y = sparse(50, 40)
     block = whole_block(reduce(SoftMarginDual(X, y), BoxQP).form).take(np.arange(3, 50, 4))

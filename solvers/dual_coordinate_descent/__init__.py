@@ -57,7 +57,7 @@ class DualCoordinateDescent(Solver):
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile both systems of Newton steps on sparse rows; the data decide which one is smaller."""
+        """Compile what only some sparse data need: copies of rows, and both systems of Newton steps."""
         if scipy.sparse.issparse(form.gram.X):
             compile_sparse_systems(form.gram.X)
         return form

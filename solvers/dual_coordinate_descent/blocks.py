@@ -57,6 +57,7 @@ class VariableBlock(NamedTuple):
         """Return the same variables, with CSR rows copied one behind the other.
 
         An epoch on some of the rows of w8a, a9a or 50,000 x 20,000 entries takes 0.4 to 0.7 of the time.
+        Indices keep their type, unlike in SciPy, so that no loop is compiled a second time.
         """
         rows = self.rows
         if rows.dense.size > 0:
@@ -83,10 +84,11 @@ def _copy_rows(
 
 
 def compile_sparse_systems(X: Any) -> None:
-    """Compile `normal_matrix` and `row_products` for CSR samples of the type of `X`."""
+    """Compile `gathered`, `normal_matrix` and `row_products` for CSR samples of the type of `X`."""
     one = np.ones(1)
     numbers = (read_only(v) for v in (np.zeros(1, np.int64), *[one] * 6))
     block = VariableBlock(as_rows(X[:1, :1]), *numbers)
+    block.gathered()
     normal_matrix(block, one, 1)
     row_products(block, one, 1)
 

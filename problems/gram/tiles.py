@@ -7,7 +7,8 @@ A tile is a part of K that fits in a core's cache: the inner products of 256 row
 
 the half norms come from the same product, as two more columns of the samples. Sparse rows are multiplied
 with dense columns: with 14 nonzero entries of 123 (a9a) that takes two fifths of the dense product's
-time, with 12 of 300 (w8a) a fifth; and with lists of the entries of each feature if there are many.
+time, with 12 of 300 (w8a) a fifth. Of many features (text) the frequent ones are multiplied as dense
+matrices, the others as lists of the entries of each feature.
 
 One thread computes a tile. Callers must limit BLAS to one thread meanwhile: two thread pools at a time
 slow each other down by a factor of two to three.
@@ -18,117 +19,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
-from dualgap.problems.dataset import Indices, Matrix, Vector
+from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.gram import Gram
+from dualgap.problems.gram.layouts import (
+    DenseSamples,
+    Samples,
+    Section,
+    SparseSamples,
+    Tile,
+    WideSamples,
+)
 from dualgap.problems.gram.panels import HEIGHT, WIDTH, fill, mirror, pack
 from dualgap.problems.gram.threads import READ_COST, Job, Pool
 from dualgap.problems.gram.tuning import TUNING
 from dualgap.problems.kernels import DotKernel, FeatureKernel
-from dualgap.problems.kernels.compiled import (
-    scatter,
-    shared_feature_products,
-    sparse_products,
-)
-from dualgap.problems.kernels.samples import (
-    as_dense,
-    by_feature,
-    is_sparse,
-    is_wide,
-    squared_norms,
-)
-
-Tile = NDArray[Any]
-
-
-class Section(NamedTuple):
-    """Samples as columns (d, c), with half norms −½‖x‖² unless `entries` contains them.
-
-    `entries` is dense, or the data, indices and starts of a CSR matrix.
-    """
-
-    entries: Any
-    half_norms: Tile
-
-
-class DenseSamples:
-    """Samples as rows [x, −½‖x‖², 1] and as columns [x, 1, −½‖x‖²]; without norms as x."""
-
-    def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
-        X, self.norms = as_dense(X), norms
-        if not norms:
-            self.rows = np.ascontiguousarray(X, dtype)
-            return
-        (n, d), mean = X.shape, X.mean(axis=0)
-        self.rows = np.ones((n, d + 2), dtype)
-        step = max(1, TUNING.copied_bytes // max(1, X.itemsize * d))
-        for start in range(0, n, step):
-            part = X[start : start + step] - mean  # keeps distances, and reduces cancellation
-            rows = self.rows[start : start + step]
-            rows[:, :d], rows[:, d] = part, -0.5 * squared_norms(part)
-
-    def columns(self, cols: Indices) -> Section:
-        """Return the samples `cols` as columns."""
-        entries = self.rows[cols].T
-        return Section(self._as_columns(entries), np.empty(0, entries.dtype))
-
-    def panels(self, cols: Indices) -> Tile:
-        """Return the samples `cols` as columns in panels, see `pack`."""
-        panels = pack(self.rows, cols, WIDTH)
-        self._as_columns(panels.swapaxes(0, 1))
-        return panels
-
-    def _as_columns(self, features: Tile) -> Tile:
-        """Exchange the half norms and the ones of samples as rows, given feature by feature."""
-        if self.norms:
-            features[-2:] = features[[-1, -2]]
-        return features
-
-    def products(self, rows: Indices, section: Section, out: Tile) -> None:
-        """Write the products of rows with a section to `out`."""
-        np.matmul(self.rows[rows], section.entries, out=out)
-
-
-class SparseSamples:
-    """Samples as sparse rows, and as dense columns created on demand."""
-
-    def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
-        csr: Any = scipy.sparse.csr_array(X)
-        self.data, self.indices, self.indptr = csr.data.astype(dtype), csr.indices, csr.indptr
-        self.features = csr.shape[1]
-        half = -0.5 * squared_norms(csr) if norms else np.zeros(csr.shape[0])
-        self.half_norms = half.astype(dtype)
-
-    def columns(self, cols: Indices) -> Section:
-        """Return the samples `cols` as columns."""
-        section = np.zeros((self.features, cols.size), self.data.dtype)
-        scatter(self.data, self.indices, self.indptr, cols, section)
-        return Section(section, self.half_norms[cols])
-
-    def products(self, rows: Indices, section: Section, out: Tile) -> None:
-        """Write the products of rows with a section to `out`."""
-        samples = self.data, self.indices, self.indptr, self.half_norms
-        sparse_products(*samples, rows, section.entries, section.half_norms, out)
-
-
-class WideSamples(SparseSamples):
-    """Sparse samples of many features: columns are lists of the entries of each feature."""
-
-    def columns(self, cols: Indices) -> Section:
-        """Return the samples `cols` as columns."""
-        shape = self.indptr.size - 1, self.features
-        csr: Any = scipy.sparse.csr_array((self.data, self.indices, self.indptr), shape=shape)
-        return Section(by_feature(csr[cols]), self.half_norms[cols])
-
-    def products(self, rows: Indices, section: Section, out: Tile) -> None:
-        """Write the products of rows with a section to `out`."""
-        samples = self.data, self.indices, self.indptr, self.half_norms
-        shared_feature_products(*samples, rows, section.entries, section.half_norms, out)
+from dualgap.problems.kernels.samples import is_sparse, is_wide, squared_norms
 
 
 @cache
@@ -171,6 +80,7 @@ class Tiles:
     work : cost of a value, including the kernel's function, in multiplications.
     is_cheap : whether computing a block takes less time than gathering it from stored rows: 0.2 ms
         against 0.9 for 512 x 512 values of 40 features.
+    slow_columns : whether preparing a column takes as long as computing a few hundred of its values.
     """
 
     def __init__(self, gram: Gram, threads: int) -> None:
@@ -178,7 +88,7 @@ class Tiles:
         bound: Any = gram.bound
         X: Any = bound.samples if isinstance(kernel, FeatureKernel) else gram.X
         self.gram, self.kernel, self.pool, self._X = gram, kernel, Pool(threads), X
-        self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples]
+        self._samples: dict[np.dtype[Any], Samples]
         self._samples = gram.get_or_compute("samples", dict)
         self._sparse = is_sparse(X)
         self._norms2, self._largest_norm2, self._cancellation = np.zeros(0), 0.0, 0.0
@@ -191,6 +101,7 @@ class Tiles:
         self._of_distance = self._is_tiled and kernel.of_distance
         self.work = 16 + X.size // X.shape[0] if self._is_tiled else 64
         self.is_cheap = self._is_tiled and self.work <= 144
+        self.slow_columns = self._is_tiled and self._sparse and is_wide(X)
 
     def __enter__(self) -> Tiles:
         return self
@@ -224,10 +135,7 @@ class Tiles:
             return 0.0
         probe = self._probe
         values = self.block(probe, self.columns(probe, dtype, pack_columns=False))
-        if self._sparse:  # by what is compiled already
-            exact = self.block(probe, self.columns(probe, np.float64, pack_columns=False))
-        else:  # without a copy of all samples in float64
-            exact = self.kernel(self.gram.X[probe], self.gram.X[probe])
+        exact = self.kernel(self.gram.X[probe], self.gram.X[probe])
         lost = np.sqrt(((values - exact) ** 2).mean(axis=1).max())
         return float(lost) / self._largest_diagonal
 
@@ -242,9 +150,9 @@ class Tiles:
         """The indices of a few samples."""
         return np.unique(np.linspace(0, self.gram.n - 1, 64).astype(np.intp))
 
-    def _samples_as(self, key: np.dtype[Any]) -> DenseSamples | SparseSamples:
+    def _samples_as(self, key: np.dtype[Any]) -> Samples:
         if key not in self._samples:
-            sparse = WideSamples if is_wide(self._X) else SparseSamples
+            sparse = WideSamples if self.slow_columns else SparseSamples
             maker = sparse if self._sparse else DenseSamples
             self._samples[key] = maker(self._X, key, self._of_distance)
         return self._samples[key]
@@ -257,7 +165,7 @@ class Tiles:
         samples = self._samples_as(key)
         if pack_columns and isinstance(samples, DenseSamples) and key == np.float32:
             return Columns(cols, key, WIDTH, samples.panels(cols))
-        width = TUNING.tile_columns
+        width = samples.width if pack_columns else TUNING.tile_columns
         sections = [samples.columns(cols[at : at + width]) for at in range(0, cols.size, width)]
         return Columns(cols, key, width, sections)
 
@@ -271,8 +179,8 @@ class Tiles:
     ) -> Tile:
         """Return K[rows, columns], shape (r, c), written to `out` if it is given.
 
-        A thread that has written columns `first` to `last` calls use(first, last) while they are in its
-        cache; all calls together cost `work` multiplications.
+        A thread that has written columns `first` to `last` calls use(first, last), while they are in its
+        cache if there are several parts; all calls together cost `work` multiplications.
         """
         K = np.empty((rows.size, columns.size), columns.dtype) if out is None else out
 
@@ -285,27 +193,28 @@ class Tiles:
         def fill_down(first: int, last: int) -> None:
             self._write(rows[first:last], columns, 0, columns.count, K[first:last], 0)
 
-        across = columns.size > rows.size and columns.count >= 2 * self.pool.count
-        across |= use is not None
+        across = use is not None or columns.size > rows.size
+        across &= columns.count >= 2 * self.pool.count
         job, count = (fill_across, columns.count) if across else (fill_down, rows.size)
         self.pool.run(job, count, self.work * K.size + work)
+        if use is not None and not across:
+            self.pool.run(use, columns.size, work)
         self.gram.evaluations += K.size
         return K
 
     def symmetric_block(self, members: Indices, columns: Columns) -> Tile:
         """Return K[members, members], `columns` being the members'."""
         K, order = np.empty((members.size, members.size), columns.dtype), np.arange(members.size)
-        self.complete(K, order, order, members, columns)
+        self.complete(K, order, order, columns)
         return K
 
-    def complete(
-        self, K: Tile, at: Indices, missing: Indices, members: Indices, columns: Columns
-    ) -> None:
-        """Compute missing rows of K[members, members], each of its values once.
+    def complete(self, K: Tile, at: Indices, missing: Indices, columns: Columns) -> None:
+        """Compute missing rows of K[members, members], with the members' columns, each value once.
 
         Row i of it is K[at[i]]; those of `missing`, in increasing order, are consecutive. They are
         computed up to the diagonal, and what is right of it is copied from the rows below.
         """
+        members = columns.cols
         rows, out = members[missing], K[at[missing[0]] : at[missing[-1]] + 1]
         ends = missing + 1
         if isinstance(columns.parts, np.ndarray) and self.kernel.power_form is None:
@@ -326,21 +235,21 @@ class Tiles:
 
         self.pool.run(fill_rows, missing.size, self.work * int(total[-1]))
         self.pool.run(copy_columns, members.size, READ_COST * out.size)
-        computed = int(total[-1]) + rows.size * columns.width // 2
-        self.gram.evaluations += min(out.size, computed)
+        height = WIDTH if isinstance(columns.parts, np.ndarray) else TUNING.tile_rows
+        self.gram.evaluations += min(out.size, int(total[-1]) + rows.size * height // 2)
 
     def product(self, rows: Indices, columns: Columns, weights: Vector) -> Vector:
         """Return K[rows, columns] @ weights."""
         result, weight = np.zeros(rows.size), weights.astype(columns.dtype)
         tile_rows, tile_columns = TUNING.tile_rows, TUNING.tile_columns
-        step = tile_columns // columns.width
+        step = max(1, tile_columns // columns.width)
 
         def accumulate(first: int, last: int) -> None:
-            buffer = np.empty(tile_rows * tile_columns, columns.dtype)
+            buffer = np.empty(tile_rows * max(tile_columns, columns.width), columns.dtype)
             for low in range(first, last, tile_rows):
                 high = min(low + tile_rows, last)
                 for part in range(0, columns.count, step):
-                    part_weights = weight[part * columns.width :][:tile_columns]
+                    part_weights = weight[part * columns.width :][: step * columns.width]
                     tile = buffer[: (high - low) * part_weights.size].reshape(-1, part_weights.size)
                     self._write(rows[low:high], columns, part, part + step, tile, 0)
                     result[low:high] += tile @ part_weights
@@ -401,11 +310,13 @@ class Tiles:
         height = TUNING.tile_rows
         buffer = np.empty(height * width, out.dtype)
         for low in range(0, rows.size, height):
-            row_chunk = rows[low : low + height]
-            count = -(-(int(ends[low : low + height][-1]) - offset) // width)
-            for k in range(first, min(last, columns.count, first + count)):
-                target = out[low : low + height, offset + (k - first) * width :][:, :width]
-                cols = columns.cols[k * width : (k + 1) * width]
+            row_chunk, end = rows[low : low + height], int(ends[low : low + height][-1])
+            for k in range(first, min(last, columns.count)):
+                start = offset + (k - first) * width
+                if start >= end:
+                    break
+                target = out[low : low + height, start : min(start + width, end)]
+                cols = columns.cols[k * width :][: target.shape[1]]
                 if parts is None:
                     target[:] = self.gram.bound.block(row_chunk, cols)
                 else:

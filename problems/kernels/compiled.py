@@ -44,7 +44,7 @@ def sparse_products(
 
     Four entries at a time, so that sums are loaded and stored a quarter as often.
     """
-    count = column_half_norms.size
+    count = out.shape[1]
     total = np.empty(count, out.dtype)
     for r in range(rows.size):
         i = rows[r]
@@ -68,7 +68,7 @@ def sparse_products(
 
 
 @numba.njit(cache=True, nogil=True)
-def shared_feature_products(
+def add_shared_feature_products(
     data: Values,
     indices: Indices,
     indptr: Indices,
@@ -78,7 +78,7 @@ def shared_feature_products(
     column_half_norms: Values,
     out: Values,
 ) -> None:
-    """Write xᵢᵀxⱼ − ½‖xᵢ‖² − ½‖xⱼ‖²; `entries` are the columns as a CSR matrix (d, c).
+    """Add xᵢᵀxⱼ − ½‖xᵢ‖² − ½‖xⱼ‖² to `out`; `entries` are the columns as a CSR matrix (d, c).
 
     It takes as many multiplications as pairs of a row and a column share features: 16 of the 197 entries
     of a row in farm-ads.
@@ -86,11 +86,13 @@ def shared_feature_products(
     column_data, columns, starts = entries
     for r in range(rows.size):
         i = rows[r]
-        for t in range(column_half_norms.size):
-            out[r, t] = half_norms[i] + column_half_norms[t]
+        for t in range(out.shape[1]):
+            out[r, t] += half_norms[i] + column_half_norms[t]
         for k in range(indptr[i], indptr[i + 1]):
             value, feature = data[k], indices[k]
             for m in range(starts[feature], starts[feature + 1]):
+                if columns[m] >= out.shape[1]:  # they increase
+                    break
                 out[r, columns[m]] += value * column_data[m]
 
 

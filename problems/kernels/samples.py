@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dualgap.problems.arithmetic.balls import Balls
 from dualgap.problems.dataset import Indices, Matrix, Vector
 from dualgap.problems.kernels.compiled import (
-    shared_feature_products,
+    add_shared_feature_products,
     sparse_products,
     sparse_squared_distances,
 )
@@ -59,10 +59,10 @@ def inner_products(X: Matrix, Z: Matrix) -> Block:
         return as_dense(X @ Z.T)
     csr = scipy.sparse.csr_array(X)
     rows, no_norms = np.arange(X.shape[0]), np.zeros(max(X.shape[0], Z.shape[0]))
-    out = np.empty((X.shape[0], Z.shape[0]))
+    out = np.zeros((X.shape[0], Z.shape[0]))
     samples = csr.data.astype(np.float64), csr.indices, csr.indptr, no_norms
     if is_wide(Z) or not fits_dense(Z):
-        shared_feature_products(*samples, rows, by_feature(Z), no_norms[: Z.shape[0]], out)
+        add_shared_feature_products(*samples, rows, by_feature(Z), no_norms[: Z.shape[0]], out)
     else:
         columns = np.ascontiguousarray(as_dense(Z).T)
         sparse_products(*samples, rows, columns, no_norms[: Z.shape[0]], out)

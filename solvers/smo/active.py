@@ -248,10 +248,15 @@ class Active:
 
     def _round(self, chosen: Indices, target: float) -> None:
         """Minimise over a working set to a violation of `target`."""
+        tiles = self.scores.matrix.tiles
+        if tiles.slow_columns:
+            self.rows.fetch(chosen)
+        if not (tiles.is_cheap or self.single_set):
+            chosen = self.rows.rows_first(chosen)
         terms, z = self.terms.of(chosen), self.z[chosen]
         if self.single_set and self.reads_rows:
             K = self.rows.values
-        elif not self.scores.matrix.tiles.is_cheap and self.rows.has_row(chosen).all():
+        elif not tiles.is_cheap:
             K = self.rows.block(chosen)
         else:
             K = self.scores.matrix.symmetric_block(self.members[chosen])

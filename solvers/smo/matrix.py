@@ -196,26 +196,40 @@ class RowCache:
         """Return K[chosen, cols] among the members, of which the chosen have a row."""
         return self.values[np.ix_(self.row_index[self.indices(chosen)], self.indices(cols))]
 
+    def rows_first(self, chosen: Indices) -> Indices:
+        """Return the chosen members, those that have a row first."""
+        has_row = self.has_row(chosen)
+        return np.concatenate([chosen[has_row], chosen[~has_row]])
+
     def block(self, chosen: Indices) -> Tile:
-        """Return K among members that have a row."""
-        chosen = self.indices(chosen)
-        K, values = np.empty((chosen.size, chosen.size), self.values.dtype), self.values.reshape(-1)
-        starts = self.row_index[chosen] * self.values.shape[1]
+        """Return K among members, those that have a row first; values between others are computed."""
+        K = np.empty((chosen.size, chosen.size), self.values.dtype)
+        count = np.count_nonzero(self.has_row(chosen))
+        self._gather(self.indices(chosen[:count]), K)
+        if count < chosen.size:
+            columns = self.matrix.tiles.columns(self.matrix.sample[self.members[chosen]], K.dtype)
+            order = np.arange(chosen.size)
+            self.matrix.tiles.complete(K, order, order[count:], columns)
+            K[:count, count:] = K[count:, :count].T
+        return K
+
+    def _gather(self, indices: Indices, K: Tile) -> None:
+        """Copy K[indices, indices] from the rows to the first rows and columns of `K`."""
+        values, count = self.values.reshape(-1), indices.size
+        starts = self.row_index[indices] * self.values.shape[1]
         height = 64  # rows gathered at a time
-        count = -(-chosen.size // height)
+        strips = -(-count // height)
 
         def gather(first: int, last: int) -> None:
             # Only half of the values are gathered; each takes as long as 16 sequential reads. Pairing
             # strips from both ends balances the load.
-            for strip in {*range(first, last), *range(count - last, count - first)}:
-                rows = slice(height * strip, min(height * (strip + 1), chosen.size))
-                indices = starts[rows, None] + chosen[: rows.stop]
-                part = np.take(values, indices, mode="clip")
+            for strip in {*range(first, last), *range(strips - last, strips - first)}:
+                rows = slice(height * strip, min(height * (strip + 1), count))
+                part = np.take(values, starts[rows, None] + indices[: rows.stop], mode="clip")
                 K[rows, : rows.stop] = part
                 K[: rows.start, rows] = part[:, : rows.start].T
 
-        self.matrix.tiles.pool.run(gather, (count + 1) // 2, 8 * READ_COST * K.size)
-        return K
+        self.matrix.tiles.pool.run(gather, (strips + 1) // 2, 8 * READ_COST * count**2)
 
     def fetch(self, chosen: Indices) -> None:
         """Compute missing rows of the chosen members (positions), as many as fit."""
@@ -228,9 +242,7 @@ class RowCache:
         if indices[-1] + 1 - indices[0] > indices.size:  # after other members were replaced
             self._compute(indices)
             return
-        columns = self.columns.columns
-        samples = self.matrix.sample[self.distinct]
-        self.matrix.tiles.complete(self.values, self.row_index, missing, samples, columns)
+        self.matrix.tiles.complete(self.values, self.row_index, missing, self.columns.columns)
 
     def _assign_rows(self, chosen: Indices) -> Indices:
         """Assign rows to the chosen members that have none, as many as fit; return the indices."""

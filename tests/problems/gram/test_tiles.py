@@ -23,12 +23,12 @@ ACCURACY = {np.float32: 2e-5, np.float64: 1e-12}
 def samples(
     n: int = 700, d: int = 9, sparse: bool = False, spacing: int = 1
 ) -> np.ndarray | sp.csr_array:
-    """Return dense samples, or sparse ones whose features are `spacing` columns apart."""
+    """Return dense samples, or sparse ones whose features are `spacing` columns apart, and some rare."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((n, d)) + 3.0
     if not sparse:
         return X
-    X[rng.random((n, d)) < 0.8] = 0.0
+    X[rng.random((n, d)) < np.linspace(0.7, 0.98, d)] = 0.0
     X[17] = 0.0  # a row without entries
     csr = sp.csr_array(X)
     shape = n, spacing * d
@@ -74,11 +74,21 @@ def test_a_symmetric_product_evaluates_about_half_of_the_values(
     assert np.allclose(product, gram.block(members, members) @ weights, rtol=0, atol=1e-10)
 
 
+LAYOUTS = {
+    "dense": samples(800, 60) - 3.0,
+    "sparse": samples(800, sparse=True),
+    "many features": samples(800, sparse=True, spacing=600),
+}
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("n", [3, 33, 512, 701])
+@pytest.mark.parametrize("layout", list(LAYOUTS))
 @pytest.mark.parametrize("kernel", list(KERNELS))
-def test_a_symmetric_block_has_both_triangles(kernel: str, n: int, threads: int) -> None:
-    gram = Gram(samples(800, 60) - 3.0, KERNELS[kernel])
+def test_a_symmetric_block_has_both_triangles(
+    kernel: str, layout: str, n: int, threads: int
+) -> None:
+    gram = Gram(LAYOUTS[layout], KERNELS[kernel])
     members = np.random.default_rng(1).permutation(800)[:n]
     K = gram.block(members, members)
     with Tiles(gram, threads) as tiles:
@@ -95,6 +105,20 @@ def test_tiles_are_written_to_out_and_values_are_counted() -> None:
         tiles.block(rows, tiles.columns(cols, np.float64), out)
         assert gram.evaluations - before == out.size
     assert np.allclose(out, gram.block(rows, cols))
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_each_column_of_a_block_is_used_once(layout: str) -> None:
+    gram = Gram(LAYOUTS[layout], RBF(0.3))
+    used = np.zeros(800, int)
+
+    def use(first: int, last: int) -> None:
+        used[first:last] += 1
+
+    with Tiles(gram, 2) as tiles:
+        columns = tiles.columns(np.arange(800), np.float32)
+        tiles.block(np.arange(300), columns, use=use, work=2**24)
+    assert (used == 1).all()
 
 
 def test_threads_divide_the_columns_of_wide_tiles() -> None:

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsymv
+from scipy.linalg.lapack import dposv
 
 from dualgap.problems.dataset import Indices, Vector
 from dualgap.problems.gram.threads import Pool
@@ -191,8 +192,10 @@ def _solved(A: Block, right: Vector) -> Vector:
                 residual = right - dsymv(1.0, upper, y)
                 if np.linalg.norm(residual) <= 1e-10 * np.linalg.norm(right):
                     return y
-    factor = cho_factor(upper, overwrite_a=True, check_finite=False)
-    return cho_solve(factor, right, check_finite=False)
+    _, solution, info = dposv(upper, right, overwrite_a=True)
+    if info:
+        raise LinAlgError("the system is not positive definite to working precision")
+    return solution
 
 
 @numba.njit(cache=True, fastmath=FASTMATH)

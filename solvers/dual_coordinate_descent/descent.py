@@ -23,7 +23,7 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     epoch,
     scores,
 )
-from dualgap.solvers.dual_coordinate_descent.face import step_on_face
+from dualgap.solvers.dual_coordinate_descent.face import Face
 from dualgap.solvers.dual_coordinate_descent.proximal import ProximalStep
 from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 
@@ -130,10 +130,9 @@ class Descent:
             block = self.block.take(free).gathered()
             slope = scores(block, self.w, self.nu + rho * self.t, self.pool) + block.p
             longest = max(TUNING.face_products, TUNING.max_face_reading // block.reading)
-            products, size = min(TUNING.face_products * turn, longest), self.w.size
-            step, w, t = step_on_face(
-                block, self.x[free], slope, self.reach[free], rho, size, products, self.pool
-            )
+            products = min(TUNING.face_products * turn, longest)
+            face = Face(block, rho, self.w.size, self.pool)
+            step, w, t = face.step(self.x[free], slope, self.reach[free], products)
             self.x[free] = np.clip(self.x[free] + step, block.lb, block.ub)
             self.w += w
             self.t += t

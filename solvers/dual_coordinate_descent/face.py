@@ -7,6 +7,8 @@ variables reach a bound at once (Moré & Toraldo 1991); epochs in between releas
 steps with inexact systems took three times as long, as each must be solved to the end of its own face.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dualgap.problems.dataset import Vector
@@ -15,40 +17,46 @@ from dualgap.solvers.dual_coordinate_descent.blocks import VariableBlock, combin
 from dualgap.solvers.numerics.projected_cg import conjugate_gradients
 
 
-def step_on_face(
-    block: VariableBlock,
-    x: Vector,
-    slope: Vector,
-    inverse: Vector,
-    rho: float,
-    features: int,
-    max_products: int,
-    pool: Pool,
-) -> tuple[Vector, Vector, float]:
-    """Return a step s (k,) inside the box that lowers the objective, Mᵀs (d,) and aᵀs.
+class Face(NamedTuple):
+    """Some variables, all others fixed, with the Hessian MMᵀ + rho·aaᵀ.
 
-    `slope` (k,) is the gradient at `x` (k,), `inverse` that of the Hessian's diagonal, and rho the
-    penalty of the equality, whose Hessian is rho·aaᵀ. The step is 0 if none is found, as at the minimum.
+    `rho` is the penalty of the equality, `features` the number d of columns of M.
     """
 
-    def moved(s: Vector) -> tuple[Vector, float]:
-        w = np.zeros(features)
-        t = combine(block, s, w, pool)
+    block: VariableBlock
+    rho: float
+    features: int
+    pool: Pool
+
+    def moved(self, s: Vector) -> tuple[Vector, float]:
+        """Return Mᵀs (d,) and aᵀs."""
+        w = np.zeros(self.features)
+        t = combine(self.block, s, w, self.pool)
         return w, t
 
-    def product(v: Vector) -> Vector:
-        w, t = moved(v)
-        return scores(block, w, rho * t, pool)
+    def product(self, v: Vector) -> Vector:
+        """Return the Hessian times v (k,)."""
+        w, t = self.moved(v)
+        return scores(self.block, w, self.rho * t, self.pool)
 
-    start = np.zeros(x.size)
-    direction = conjugate_gradients(
-        product, lambda r: inverse * r, start, slope, max_products, accuracy=0.1
-    )
-    for halvings in range(20):
-        step = np.clip(x + 0.5**halvings * direction, block.lb, block.ub) - x
-        w, t = moved(step)
-        first, second = float(slope @ step), float(w @ w) + rho * t**2
-        if first + 0.5 * second < 0.0:
-            length = 1.0 if second <= -first else -first / second  # the minimum along the step
-            return length * step, length * w, length * t
-    return start, np.zeros(features), 0.0
+    def step(
+        self, x: Vector, slope: Vector, inverse: Vector, max_products: int
+    ) -> tuple[Vector, Vector, float]:
+        """Return a step s (k,) inside the box that lowers the objective, Mᵀs (d,) and aᵀs.
+
+        `slope` (k,) is the gradient at `x` (k,), and `inverse` that of the Hessian's diagonal. The step
+        is 0 if none is found, as at the minimum.
+        """
+        start = np.zeros(x.size)
+        direction = conjugate_gradients(
+            self.product, lambda r: inverse * r, start, slope, max_products, accuracy=0.1
+        )
+        for halvings in range(20):
+            goal = np.clip(x + 0.5**halvings * direction, self.block.lb, self.block.ub)
+            step = goal - x
+            w, t = self.moved(step)
+            first, second = float(slope @ step), float(w @ w) + self.rho * t**2
+            if first + 0.5 * second < 0.0:
+                length = 1.0 if second <= -first else -first / second  # the minimum along the step
+                return length * step, length * w, length * t
+        return start, np.zeros(self.features), 0.0

@@ -22,7 +22,7 @@ from dualgap.solvers.dual_coordinate_descent.blocks import (
     scores,
     whole_block,
 )
-from dualgap.solvers.dual_coordinate_descent.face import step_on_face
+from dualgap.solvers.dual_coordinate_descent.face import Face
 from dualgap.solvers.dual_coordinate_descent.tuning import TUNING
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
@@ -75,11 +75,12 @@ def test_a_step_on_a_face_reaches_its_minimum(rho: float) -> None:
     x = np.ones(30)
     Q = form.Q.dense() + rho * np.outer(form.a, form.a)
     slope = Q @ x + form.p
-    step, w, t = step_on_face(block, x, slope, 1 / np.diag(Q), rho, 100, 200, Pool(1))
+    face = Face(block, rho, 100, Pool(1))
+    step, w, t = face.step(x, slope, 1 / np.diag(Q), 200)
     assert np.linalg.norm(Q @ step + slope) <= 0.2 * np.linalg.norm(slope)
     assert np.allclose(w, (X * y[:, None]).T @ step)
     assert np.isclose(t, form.a @ step)
-    again, _, _ = step_on_face(block, x, np.zeros(30), 1 / np.diag(Q), rho, 100, 200, Pool(1))
+    again, _, _ = face.step(x, np.zeros(30), 1 / np.diag(Q), 200)
     assert not again.any()
 
 

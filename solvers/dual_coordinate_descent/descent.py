@@ -37,6 +37,7 @@ class Descent:
     count : "epochs" and "newton_steps" so far.
     unit : scale of the relative duality gap; None for the dual objective.
     is_large : whether a Newton step may cost so much that epochs and steps on a face come first.
+    factor_is_cheap : whether the factor of a Newton step costs less than five epochs.
     reach : 1/(Qₖₖ + ρaₖ²), the scale of steps. across : mean of Qₖₖ·(ub − lb), at least 1.
     active : the variables that may still move. may_shrink : whether their number may decrease.
     violation, gap : last measured violation and relative duality gap.
@@ -77,6 +78,7 @@ class Descent:
         self.violation = self.gap = np.inf
         self.stuck = False
         factor = min(x.size, self.w.size) ** 3 / TUNING.factor_per_entry
+        self.factor_is_cheap = factor < 5 * block.rows.size
         pause = int(TUNING.entries_per_pause / (block.rows.size + factor))
         self.between_pauses = min(max(1, pause), 100)  # a few milliseconds for four samples
         self._recompute()

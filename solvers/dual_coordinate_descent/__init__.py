@@ -171,10 +171,11 @@ class DualCoordinateDescent(Solver):
         yield from state.epochs(1, rng)
         state.narrow()
         for turn in range(1, TUNING.max_face_steps + 1):
-            slow = max(TUNING.small_gap, 0.5 * state.gap)
+            gap_before = state.gap
             yield from state.epochs(5, rng)
             u = self._narrowed(state)
-            if self._reached(state) or (state.gap > slow and state.factor_is_cheap):
+            is_slow = state.gap > max(TUNING.small_gap, 0.5 * gap_before)
+            if self._reached(state) or (is_slow and state.factor_is_cheap):
                 break
             state.face_step(turn)
             yield

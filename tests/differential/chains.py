@@ -100,6 +100,9 @@ class ChainReference:
         """Return the primal objective at w = 0."""
         return self.primal([ZERO] * len(self.w))
 
+    def unresolved(self) -> fmpq:
+        return fmpq(0)
+
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the primal objective of the certified weights, or of those of the marginals."""
         ws = [] if c.point.w is None else [[rational(v) for v in c.point.w.ravel().tolist()]]

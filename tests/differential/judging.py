@@ -281,6 +281,7 @@ def _of_verdict(
         size = reference.size_at_zero()
         if not c.primal_objective < -(2.0**-30) * real(size):  # as far as the answer shows
             unit = max(unit, size)
+    unit = max(unit, reference.unresolved())
     if unit == ZERO:
         return
     if verdict == "solved" and error / unit > target * _SPARE:

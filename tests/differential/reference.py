@@ -75,6 +75,13 @@ class Reference(Protocol):
         """
         ...
 
+    def unresolved(self) -> fmpq:
+        """Return 2⁻³⁰ times the weighted targets and tubes if no loss at w = 0 is larger, else 0.
+
+        Float64 has under six digits of such losses, and gaps are relative to this at least.
+        """
+        ...
+
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the objectives of an answer and its certified point."""
         ...
@@ -135,13 +142,22 @@ class EnumeratedReference:
 
     def _targets_are_equal(self) -> bool:
         """Whether w = 0 leaves no loss but that of targets that float64 rounded: two last digits."""
+        sizes = np.abs(self.problem.y) + self.problem.risk.loss.tube
+        return self._fits_at_zero(2 * np.spacing(sizes))
+
+    def unresolved(self) -> fmpq:
+        sizes = 2.0**-30 * (np.abs(self.problem.y) + self.problem.risk.loss.tube)
+        fits = self._fits_at_zero(4 * sizes)  # a loss may have a slope of a quarter
+        return rational(float(self.problem.risk.C @ sizes)) if fits else ZERO
+
+    def _fits_at_zero(self, widths: Vector) -> bool:
+        """Whether w = 0 leaves no loss if the targets of a regression may move by `widths`."""
         problem, curves, scores = self.problem, self.exact.curves, [ZERO] * self.exact.n
         if problem.risk.costs.any() or not problem.risk.loss.is_regression:
             return False
-        units = np.spacing(np.abs(problem.y) + problem.risk.loss.tube)
         wider = [
-            c._replace(lower=c.lower - 2 * u, upper=c.upper + 2 * u)
-            for c, u in zip(curves, map(rational, units.tolist()), strict=True)
+            c._replace(lower=c.lower - u, upper=c.upper + u)
+            for c, u in zip(curves, map(rational, widths.tolist()), strict=True)
         ]
         exact = replace(self.exact, curves=wider)
         return _best_primal(exact, ZERO, scores, [], stretched=False) == 0
@@ -341,6 +357,9 @@ class SummedReference:
 
     def size_at_zero(self) -> fmpq:
         return sum((part.size_at_zero() for part in self.parts), ZERO)
+
+    def unresolved(self) -> fmpq:
+        return sum((part.unresolved() for part in self.parts), ZERO)
 
     def values(self, c: Certificate, answer: Point) -> Values:
         parts = zip(self.parts, c.parts, split(self.problem, answer), strict=True)

@@ -182,6 +182,9 @@ class SmoothReference:
         self.offset = arb(0)
         return _end(self.primal([[arb(0)] * self.free for _ in self.target], arb(0)), True)
 
+    def unresolved(self) -> fmpq:
+        return fmpq(0)
+
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the primal objective of the certified weights or multipliers, the better one."""
         self.offset, objectives = arb(sum(c.offsets)), []

@@ -65,14 +65,14 @@ def _scale_with_costs(risk: Risk) -> float:
     Otherwise (SVDD) it is 0, except for identical samples: their ball is a point and the gap is
     rounding, so a fraction of the objective at w = 0 is used.
     """
-    rtol = 1e-12  # rounding error of the variance, relative to the mean squared length
     at_zero = float(risk.C @ risk.loss.value(risk.y, np.zeros(risk.n)))
     if at_zero:
         X = risk.samples.X
         identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
-        return rtol**3 * at_zero if identical else 0.0
+        return 1e-36 * at_zero if identical else 0.0
     subset = np.unique(np.linspace(0, risk.n - 1, min(risk.n, 256)).astype(np.intp))
-    K = risk.samples.kernel.bind(risk.samples.X).block(subset, subset)
-    length2 = float(np.mean(np.diag(K)))
-    variance = max(0.0, length2 - float(np.mean(K)) - rtol * abs(length2))
-    return 0.5 * float(np.abs(risk.costs).sum()) ** 2 / risk.n * variance
+    gram = risk.samples.gram()
+    K, radius = gram.block(subset, subset), gram.radius(2 * subset.size)[subset]
+    rounding = float(np.mean(radius**2) + np.mean(radius) ** 2)
+    variance = float(np.mean(np.diag(K)) - np.mean(K.mean(axis=1))) - rounding
+    return 0.5 * float(np.abs(risk.costs).sum()) ** 2 / risk.n * max(0.0, variance)

@@ -281,11 +281,11 @@ def _of_verdict(
         size = reference.size_at_zero()
         if not c.primal_objective < -(2.0**-30) * real(size):  # as far as the answer shows
             unit = max(unit, size)
-    unit = max(unit, reference.unresolved())
     if unit == ZERO:
         return
-    if verdict == "solved" and error / unit > target * _SPARE:
-        yield "solved", f"true error {real(error / unit):.1e}, target {solution.target.gap:.0e}"
+    relative = error / max(unit, reference.unresolved())
+    if verdict == "solved" and relative > target * _SPARE:
+        yield "solved", f"true error {real(relative):.1e}, target {solution.target.gap:.0e}"
     if verdict == "wrong" and solver_primal is not None and dual is not None:
         gap = (solver_primal - dual) / unit
         if gap <= target:

@@ -76,7 +76,7 @@ class Reference(Protocol):
         ...
 
     def unresolved(self) -> fmpq:
-        """Return 2⁻³⁰ times the weighted targets and tubes if no loss at w = 0 is larger, else 0.
+        """Return 2⁻³⁰ times the weighted targets and tubes if losses at w = 0 may be smaller, else 0.
 
         Float64 has under six digits of such losses, and gaps are relative to this at least.
         """

@@ -135,7 +135,10 @@ class Tiles:
             return 0.0
         probe = self._probe
         values = self.block(probe, self.columns(probe, dtype, pack_columns=False))
-        exact = self.kernel(self.gram.X[probe], self.gram.X[probe])
+        if self._sparse:  # by what is compiled already
+            exact = self.block(probe, self.columns(probe, np.float64, pack_columns=False))
+        else:  # without a copy of all samples in float64
+            exact = self.kernel(self.gram.X[probe], self.gram.X[probe])
         lost = np.sqrt(((values - exact) ** 2).mean(axis=1).max())
         return float(lost) / self._largest_diagonal
 

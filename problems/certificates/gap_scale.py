@@ -71,8 +71,8 @@ def _scale_with_costs(risk: Risk) -> float:
         identical = isinstance(X, np.ndarray) and bool((X[0] == X).all())
         return 1e-36 * at_zero if identical else 0.0
     subset = np.unique(np.linspace(0, risk.n - 1, min(risk.n, 256)).astype(np.intp))
-    gram = risk.samples.gram()
-    K, radius = gram.block(subset, subset), gram.radius(2 * subset.size)[subset]
+    gram = risk.samples.gram().part(subset)
+    K, radius = gram.bound.block(slice(None), slice(None)), gram.radius(2 * subset.size)
     rounding = float(np.mean(radius**2) + np.mean(radius) ** 2)
     variance = float(np.mean(np.diag(K)) - np.mean(K.mean(axis=1))) - rounding
     return 0.5 * float(np.abs(risk.costs).sum()) ** 2 / risk.n * max(0.0, variance)

@@ -101,7 +101,7 @@ class ChainReference:
         return self.primal([ZERO] * len(self.w))
 
     def unresolved(self) -> fmpq:
-        return fmpq(0)
+        return ZERO
 
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the primal objective of the certified weights, or of those of the marginals."""

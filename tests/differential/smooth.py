@@ -183,7 +183,7 @@ class SmoothReference:
         return _end(self.primal([[arb(0)] * self.free for _ in self.target], arb(0)), True)
 
     def unresolved(self) -> fmpq:
-        return fmpq(0)
+        return ZERO
 
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the primal objective of the certified weights or multipliers, the better one."""

@@ -34,8 +34,6 @@ class Section(NamedTuple):
 class DenseSamples:
     """Samples as rows [x, −½‖x‖², 1] and as columns [x, 1, −½‖x‖²]; without norms as x."""
 
-    width = TUNING.tile_columns
-
     def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
         X, self.norms = as_dense(X), norms
         if not norms:
@@ -74,8 +72,6 @@ class DenseSamples:
 class SparseSamples:
     """Samples as sparse rows, and as dense columns created on demand."""
 
-    width = TUNING.tile_columns
-
     def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
         csr: Any = scipy.sparse.csr_array(X)
         self.data, self.indices, self.indptr = csr.data.astype(dtype), csr.indices, csr.indptr
@@ -100,8 +96,6 @@ class WideSamples:
     Features that a tenth of the samples have are multiplied as dense matrices: of the 55,000 of farm-ads
     they are 288, with seven tenths of the products of two entries.
     """
-
-    width = TUNING.wide_columns
 
     def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
         csr: Any = scipy.sparse.csr_array(X)

@@ -100,8 +100,8 @@ class Tiles:
             self._cancellation = kernel.cancellation(self._largest_norm2)
         self._of_distance = self._is_tiled and kernel.of_distance
         self.work = 16 + X.size // X.shape[0] if self._is_tiled else 64
-        self.is_cheap = self._is_tiled and self.work <= 144
         self.slow_columns = self._is_tiled and self._sparse and is_wide(X)
+        self.is_cheap = self._is_tiled and self.work <= 144 and not self.slow_columns
 
     def __enter__(self) -> Tiles:
         return self
@@ -168,7 +168,8 @@ class Tiles:
         samples = self._samples_as(key)
         if pack_columns and isinstance(samples, DenseSamples) and key == np.float32:
             return Columns(cols, key, WIDTH, samples.panels(cols))
-        width = samples.width if pack_columns else TUNING.tile_columns
+        is_wide_part = pack_columns and self.slow_columns
+        width = TUNING.wide_columns if is_wide_part else TUNING.tile_columns
         sections = [samples.columns(cols[at : at + width]) for at in range(0, cols.size, width)]
         return Columns(cols, key, width, sections)
 

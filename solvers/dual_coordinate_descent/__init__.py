@@ -182,7 +182,7 @@ class DualCoordinateDescent(Solver):
         return u
 
     def _narrowed(self, state: Descent) -> Vector:
-        """Set variables aside unless the target is reached; return the Lagrangian's gradient."""
+        """Set variables aside, then measure on all if the target is reached; return the gradient."""
         u = state.narrow()
         if self._reached(state):  # with an equality, only nearly
             state.measure()

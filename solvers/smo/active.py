@@ -251,7 +251,7 @@ class Active:
         tiles = self.scores.matrix.tiles
         if tiles.slow_columns:
             self.rows.fetch(chosen)
-        if not (tiles.is_cheap or self.single_set):
+        if not tiles.is_cheap:
             chosen = self.rows.rows_first(chosen)
         terms, z = self.terms.of(chosen), self.z[chosen]
         if self.single_set and self.reads_rows:

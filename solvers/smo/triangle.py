@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
 from dualgap.problems.dataset import Indices, Vector
+from dualgap.problems.gram.panels import mirror
 from dualgap.problems.gram.threads import READ_COST
 from dualgap.problems.gram.tiles import Tile
 from dualgap.problems.gram.tuning import TUNING
@@ -197,8 +198,9 @@ def quantise_rows(
 
 @cache
 def compile_triangle() -> None:
-    """Compile or load a Newton step's functions, which a warm-up may not need, once per process."""
+    """Compile or load a Newton step's functions and `mirror`, if a warm-up did not, once per process."""
     packed, x = np.zeros((4, 4), np.int16), np.zeros(4, np.float32)
     for K in (np.eye(4, dtype=np.float32), np.eye(4)):
         quantise_rows(K, np.arange(4), np.arange(4), K[0], K[0], packed)
+        mirror(K, np.arange(4), np.ones(4, np.bool_), 0, 4)
     multiply_triangle(packed, x, x.copy(), 0, 0, 4)

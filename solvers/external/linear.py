@@ -1,4 +1,4 @@
-"""Base of the baselines for linear machines without an intercept."""
+"""Base of the baselines for linear machines, by default without an intercept."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ from dualgap.solvers.needs import BOTH_CLASSES, LINEAR, NO_INTERCEPT, ONE_C, one
 
 @dataclass(frozen=True)
 class LinearBaseline(Solver):
-    """Base of solvers of linear machines without an intercept; they return only w."""
+    """Base of solvers of linear machines that return no dual point; its `needs` allow no intercept."""
 
     form: ClassVar = ERM
     needs: ClassVar = (

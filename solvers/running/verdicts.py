@@ -102,7 +102,7 @@ def _remedy(output: SolverOutput, gap: float, target: float) -> str:
         cause = f" although the tolerance, {tol:.2g}, was derived from it" if tol else ""
         if output.claimed == "optimal":
             remedy = _advice_on_tol(output, target / gap) or remedy
-        elif tol:
+        elif tol and not output.note:  # which says what it is that limits the gap
             remedy = "raise the solver's limit (max_iter or epochs)"
     return (
         f"The gap {gap:.2g} is above the target {target:g}{cause}; {remedy}, or raise target_gap."

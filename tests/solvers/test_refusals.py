@@ -46,6 +46,7 @@ NEEDS: list[tuple[p.Problem, str, Iterable[s.Solver]]] = [
     (LOGISTIC, "an unregularised intercept", [s.SDCA()]),
     (risk("squared_hinge", intercept=True), "intercept", [s.FiniteNewton()]),
     (LINEAR["one C"], "a problem with an intercept", [s.LibSVM(), s.LibSVMOpenMP(), s.OneDAL()]),
+    (LINEAR["one C"], "a problem with an intercept", [s.LibLinearIntercept()]),
     (p.HardMarginDual(X, Y, intercept=False), "a hard margin with an intercept", [NOTEBOOK]),
     (soft(), "a hard margin with an intercept", [NOTEBOOK]),
     (soft(), "slack", [s.Perceptron()]),

@@ -1,9 +1,11 @@
 """All baselines: the optimum they find, and without which package they do not run."""
 
 import sys
+from functools import partial
 
+import numpy as np
 import pytest
-from tests.small_problems import NU, X, Y
+from tests.small_problems import NU, TARGETS, X, Y
 from tests.solvers.external.baseline_problems import (
     KERNEL,
     LINEAR,
@@ -15,11 +17,16 @@ from tests.solvers.external.baseline_problems import (
 from dualgap.problems import (
     RBF,
     Formulation,
+    Point,
     SoftMarginDual,
+    SoftMarginPrimal,
+    SVRPrimal,
+    certify,
 )
 from dualgap.solvers import (
     SGD,
     LibLinear,
+    LibLinearIntercept,
     LibLinearMulticore,
     LibSVM,
     LibSVMOpenMP,
@@ -74,6 +81,26 @@ def test_liblinear_is_more_accurate_with_a_smaller_tolerance() -> None:
         assert errors[0] > errors[1] > errors[2]
 
 
+@pytest.mark.parametrize("targets", ["classes", "numbers"])
+def test_liblinear_regularises_an_intercept_as_the_weight_of_a_constant_feature(
+    targets: str,
+) -> None:
+    kind = SoftMarginPrimal if targets == "classes" else partial(SVRPrimal, epsilon=0.2)
+    y = Y if targets == "classes" else TARGETS
+    problem, excesses = kind(X + 2.0, y, C=1.0), []
+    for scaling in (1.0, 3.0):
+        solution = solve(problem, LibLinearIntercept(1e-8, intercept_scaling=scaling))
+        constant = np.full((len(X), 1), scaling)
+        augmented = kind(np.hstack([problem.X, constant]), y, C=1.0, intercept=False)
+        point = Point(w=np.append(solution.w, solution.point.b / scaling))
+        theirs = certify(augmented, point).primal_objective
+        assert theirs == pytest.approx(solve(augmented).objective, rel=1e-6)
+        assert solution.claimed == "stopped"
+        assert f"an intercept_scaling above {scaling:g}" in solution.reason
+        excesses.append(excess(solution))
+    assert excesses[0] > 5 * excesses[1]
+
+
 @pytest.mark.parametrize(
     ("solver", "problem", "module", "package"),
     [
@@ -104,6 +131,7 @@ def test_an_absent_package_is_named(
     ("solver", "problem", "limit"),
     [
         (LibLinear(tol=1e-12), LINEAR["one C"], 3),
+        (LibLinearIntercept(tol=1e-12), KERNEL["linear"], 3),
         (LibSVM(), KERNEL["rbf, a C for each"], 5),
         (OneDAL(tol=1e-9), KERNEL["rbf, a C for each"], 2),
         (SnapML(tol=1e-12), LINEAR["one C"], 3),

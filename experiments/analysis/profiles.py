@@ -10,9 +10,9 @@ final certified relative gap, of the most accurate setting:
 
     q_s(g) = share of the problems p of solver s with g_ps ≤ g
 
-The problems of a solver are those that it was run on and, in a performance profile, asked for the
-target: merged results need not have every pair. A solver that was asked and does not reach the target
-has t_ps = ∞, and without a certified answer g_ps = ∞: a failure, which counts in the share.
+The problems of a solver are those that it supports, was run on and, in a performance profile, asked for
+the target: merged results need not have every pair. A solver that was asked and does not reach the
+target has t_ps = ∞, and without a certified answer g_ps = ∞: a failure, which counts in the share.
 
 A performance profile compares each solver with the best one. It does not show whether the second is
 better than the third: without the best one, their order may change (Gould & Scott, A note on
@@ -30,7 +30,6 @@ import pandas as pd
 from dualgap.experiments.analysis.results import Results, joined_by_optimum
 from dualgap.experiments.analysis.times import (
     configurations,
-    requested_rows,
     select_time_definition,
     times,
 )
@@ -55,7 +54,7 @@ Curves = dict[str, tuple[Vector, Vector]]
 
 
 def compared_times(results: Results, traces: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the requested `times` to all targets, and their definition, a key of `TIME_DEFINITIONS`.
+    """Return the `times` to all targets, and their definition, a key of `TIME_DEFINITIONS`.
 
     The table is empty if an answer was found elsewhere, without a time: it would count as a failure.
     """
@@ -63,13 +62,11 @@ def compared_times(results: Results, traces: pd.DataFrame) -> tuple[pd.DataFrame
     untimed = runs["verdict"].isin(FINAL) & runs["time_solve"].isna()
     definition = select_time_definition(runs, traces)
     used = traces if definition == "first_within" else None
-    return requested_rows(
-        times(results, targets=() if untimed.any() else None, traces=used)
-    ), definition
+    return times(results, targets=() if untimed.any() else None, traces=used), definition
 
 
 def performance_profile(table: pd.DataFrame) -> Curves:
-    """Return for each solver (τ, ρ), the corners of its profile at one target of `times`."""
+    """Return for each solver (τ, ρ), the corners of its profile, from requested rows at one target."""
     times = _by_problem(table, table["time"])
     ratios = times.div(times.min(axis=1), axis=0).mask(np.isinf(times), np.inf)
     return _profiles(ratios, start=1.0)
@@ -81,6 +78,7 @@ def quality_profile(results: Results) -> Curves:
     Proven infeasibility has gap 0.
     """
     runs = joined_by_optimum(results.table)
+    runs = runs[~runs["status"].isin(NOT_RUN)]
     proven = runs["verdict"] == "infeasible"
     table = configurations(runs.assign(relative_gap=runs["relative_gap"].mask(proven, 0.0)))
     table = table[table["kind"] != DENSE_REFERENCE]
@@ -116,17 +114,16 @@ def _profiles(values: pd.DataFrame, start: float = np.inf) -> Curves:
 
 
 def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
-    """Return one row per solver at one target of `times`.
+    """Return one row per solver, from requested rows at one target of `times`.
 
-    Columns: solver, solved, impossible, asked (numbers of problems; asked: those of its rows), problems
-    (of all solvers together), mean (s; shifted geometric, over the problems that it was asked for,
-    `penalty` seconds for each one on which it did not reach the target), sgm10 and par2 (s; with the
-    penalty as the limit), ratio (of the mean to that of the first row, over their common problems; NaN
-    if there are none). Solvers that were asked for most problems come first, then
-    those with the smallest mean; solvers that solved nothing come last.
+    Columns: solver, solved, asked (numbers of problems; asked: those of its rows), problems (of all
+    solvers together), mean (s; shifted geometric, over the problems that it was asked for, `penalty`
+    seconds for each one on which it did not reach the target), sgm10 and par2 (s; with the penalty as
+    the limit), ratio (of the mean to that of the first row, over their common problems; NaN if there
+    are none). Solvers that were asked for most problems come first, then those with the smallest mean;
+    solvers that solved nothing come last.
     """
-    groups = table.assign(impossible=table["outcome"].isin(NOT_RUN)).groupby("solver", sort=False)
-    summary = groups.agg(solved=("time", "count"), impossible=("impossible", "sum"))
+    summary = table.groupby("solver", sort=False).agg(solved=("time", "count"))
     times = _by_problem(table, table["time"])[summary.index]
     summary["asked"], summary["problems"] = times.count(), len(times)
 
@@ -176,7 +173,10 @@ def _charged(times: Iterable[float], charge: float) -> Vector:
 
 
 def partial_coverage_text(table: pd.DataFrame) -> str:
-    """Return a sentence on the solvers of `times` that were not run on every problem; empty if none."""
+    """Return a sentence on the solvers that were not run on every problem, from requested rows.
+
+    It is empty if there are none.
+    """
     problems = table["problem"].nunique()
     counts = table.groupby("solver", sort=False)["problem"].nunique()
     fewer = [f"{name} {count} of {problems}" for name, count in counts.items() if count < problems]

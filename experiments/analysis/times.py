@@ -99,12 +99,16 @@ def select_time_definition(runs: pd.DataFrame, traces: pd.DataFrame) -> str:
 
 def missed_target(table: pd.DataFrame) -> pd.Series:
     """Whether each row of `times` is of a solver that missed a target it was asked for."""
-    return table["time"].isna() & ~table["outcome"].isin((*NOT_RUN, NOT_ASKED))
+    return table["time"].isna() & _is_requested(table)
 
 
 def requested_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `times` of solvers that were asked for the target."""
-    return table[table["outcome"] != NOT_ASKED]
+    """Return the rows of `times` of solvers that were run on the problem and asked for the target."""
+    return table[_is_requested(table)]
+
+
+def _is_requested(table: pd.DataFrame) -> pd.Series:
+    return ~table["outcome"].isin((*NOT_RUN, NOT_ASKED))
 
 
 def missed_text(row: Mapping[Any, Any]) -> str:

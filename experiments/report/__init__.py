@@ -32,7 +32,7 @@ from dualgap.experiments.analysis.profiles import (
     shifted_means,
 )
 from dualgap.experiments.analysis.results import Results
-from dualgap.experiments.analysis.times import TIME_DEFINITIONS
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS, requested_rows
 from dualgap.experiments.plots.figures.certified_path import CertifiedPath
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import style, svg_address
@@ -69,11 +69,11 @@ def report(folder: Path) -> str:
     drawn = table[~table["aa_repeat"]]
     drawn = drawn[drawn["solver"].map(kind_of) != DENSE_REFERENCE]
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
-    reached, definition = compared_times(named, recorded.traces)
-    reached = reached.assign(fastest=winners(reached, "time", named.noise))
-    targets = {gap_text(gap): rows for gap, rows in reached.groupby("target", sort=False)}
+    compared, definition = compared_times(named, recorded.traces)
+    compared = compared.assign(fastest=winners(compared, "time", named.noise))
+    requested = requested_rows(compared)
+    targets = {gap: requested[requested["target"] == gap] for gap in requested["target"].unique()}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
-    means = {name: shifted_means(rows, penalty) for name, rows in targets.items()}
     with style():
         figures = path_figure.draw(runs) if path_figure.applies_to(runs) else ()
         pictures = [svg_address(each) for _, each in figures if isinstance(each, Figure)]
@@ -91,15 +91,15 @@ def report(folder: Path) -> str:
         "verified": CLAIMS,
         "targets": [
             {
-                "target": name,
-                "times": sections.times_to(rows),
-                "means": sections.shifted_means_table(means[name]),
+                "target": gap_text(gap),
+                "times": sections.times_to(compared[compared["target"] == gap]),
+                "means": sections.shifted_means_table(shifted_means(rows, penalty)),
             }
-            for name, rows in targets.items()
+            for gap, rows in targets.items()
         ],
         "reading": TIME_DEFINITIONS[definition],
         "fewest": MIN_REPETITIONS,
-        "partly_asked": partial_coverage_text(reached),
+        "partly_asked": partial_coverage_text(requested),
         "penalty": penalty_text,
         "sgm10": SGM10.format(limit=f"{penalty:.3g} s"),
         "par2": PAR2.format(limit=f"{penalty:.3g} s"),
@@ -113,10 +113,10 @@ def report(folder: Path) -> str:
     return render(content, _charts(runs, named, targets) if len(drawn) else [], runs.styles)
 
 
-def _charts(runs: Runs, named: Results, targets: Mapping[str, pd.DataFrame]) -> list[Chart]:
+def _charts(runs: Runs, named: Results, targets: Mapping[float, pd.DataFrame]) -> list[Chart]:
     """Return the profiles that compare solvers, and the curves of convergence."""
     profiles = {
-        "performance": {name: performance_profile(rows) for name, rows in targets.items()},
+        "performance": {gap_text(gap): performance_profile(rows) for gap, rows in targets.items()},
         "quality": {"all": quality_profile(named)},  # on all hosts
     }
     if len(runs.styles) < 2:  # a single solver is always the fastest

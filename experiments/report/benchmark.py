@@ -27,7 +27,8 @@ from dualgap.experiments.tables.at_gap import to_markdown
 from dualgap.experiments.tables.formats import file_name, machine_text
 
 _PROFILE = (
-    "Profiles: shares of problems solved within a multiple of the fastest time (Dolan & Moré 2002)."
+    "Profiles: shares of these problems solved within a multiple of the fastest time (Dolan & Moré "
+    "2002)."
 )
 
 

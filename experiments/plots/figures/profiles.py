@@ -20,7 +20,7 @@ from dualgap.experiments.analysis.profiles import (
     performance_profile,
     shifted_means,
 )
-from dualgap.experiments.analysis.times import TIME_DEFINITIONS
+from dualgap.experiments.analysis.times import TIME_DEFINITIONS, requested_rows
 from dualgap.experiments.plots.drawing import Drawing, NamedFigure
 from dualgap.experiments.plots.runs import Runs
 from dualgap.experiments.plots.style import (
@@ -48,7 +48,8 @@ class _OfTimes(Drawing):
     def draw(self, runs: Runs) -> Iterator[NamedFigure]:
         """Yield one figure and its caption, if the answers have times."""
         assert runs.results is not None
-        reached, definition = compared_times(runs.results, runs.traces)
+        times, definition = compared_times(runs.results, runs.traces)
+        reached = requested_rows(times)
         if not reached.empty:
             penalty, penalty_text = penalty_of(runs.time_limit, runs.table)
             yield self.name, self.figure_of(runs, reached, penalty)

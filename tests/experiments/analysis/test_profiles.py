@@ -16,6 +16,7 @@ from dualgap.experiments.analysis.profiles import (
     shifted_means,
 )
 from dualgap.experiments.analysis.results import Results
+from dualgap.experiments.analysis.times import requested_rows
 from dualgap.experiments.report.sections import shifted_means_section
 from dualgap.experiments.store.reading import load_results
 
@@ -83,7 +84,7 @@ def test_a_target_that_a_solver_was_not_asked_for_costs_nothing(tmp_path):
         ]
     rows += [run("q", "one_dal", tol=1e-6, relative_gap=1e-3, verdict="inaccurate")]
     named = Results(load_results(stored(tmp_path / "r", rows)))
-    times, _ = compared_times(named, pd.DataFrame({"run_id": []}))
+    times = requested_rows(compared_times(named, pd.DataFrame({"run_id": []}))[0])
     tightest = times[times["target"] == 1e-6]
     means = shifted_means(tightest, penalty=20.0).set_index("solver")
     assert means["solved"].tolist() == [2, 1, 0]
@@ -94,6 +95,23 @@ def test_a_target_that_a_solver_was_not_asked_for_costs_nothing(tmp_path):
     assert performance_profile(tightest)["libsvm"][1].max() == 1.0
     section = shifted_means_section(compared(named), 20.0, "20 s")
     assert "| 1 of 1, asked for 1 of 2 |" in section
+
+
+def test_a_problem_that_a_solver_does_not_support_is_no_failure(tmp_path):
+    rows = [run(problem, "smo", time_solve=2.0) for problem in "pq"]
+    rows += [run("p", "libsvm", time_solve=4.0), crashed("q", "libsvm", status="unsupported")]
+    rows += [crashed(problem, "scg", status="not_installed") for problem in "pq"]
+    named = Results(load_results(stored(tmp_path / "r", rows)))
+    requested = requested_rows(compared_times(named, pd.DataFrame({"run_id": []}))[0])
+    means = shifted_means(requested[requested["target"] == 1e-3], penalty=20.0)
+    assert means["par2"].tolist() == [2.0, 4.0]
+    assert partial_coverage_text(requested).startswith(
+        "Not every solver was run on every problem: libsvm 1 of 2."
+    )
+    assert quality_profile(named)["libsvm"][1].max() == 1.0
+    section = shifted_means_section(compared(named), 20.0, "20 s")
+    assert "| 1 of 1, asked for 1 of 2 |" in section
+    assert "scg" not in section
 
 
 def test_the_fraction_is_of_the_problems_that_were_run():

@@ -120,7 +120,7 @@ class DotKernel(Kernel):
 
     def evaluate(self, p: Any, x2: Vector, z2: Vector) -> None:
         """Replace p (m, k), see `of_products`, by g, in float64 or float32."""
-        chunk_bytes = 2**16  # temporary arrays stay in the cache
+        chunk_bytes = 2**18  # temporary arrays stay in the cache
         step = max(1, chunk_bytes // max(1, p.itemsize * p.shape[1]))
         for start in range(0, p.shape[0], step):
             rows = slice(start, start + step)

@@ -51,7 +51,7 @@ _CONSTRAINTS: dict[str, Any] = {
 
 _log = logging.getLogger(__name__)
 ProblemFactory = Callable[[], Formulation]  # creates a problem, whose samples may be a copy
-GramPart = Callable[[int], Block] | None
+GramMatrices = Callable[[int], Block] | None  # computes the Gram matrix of the k-th problem
 GramValues = Callable[[], Block] | None  # computes one problem's Gram matrix
 
 
@@ -105,17 +105,19 @@ class Certified(BaseEstimator):
                 accepted = " or ".join(map(str, constraints))
                 raise InvalidParameterError(f"{name}: must be {accepted}, got {value!r}")
 
-    def _solve_all(self, problems: list[ProblemFactory], blocks: GramPart = None) -> list[Fit]:
+    def _solve_all(
+        self, problems: list[ProblemFactory], matrices: GramMatrices = None
+    ) -> list[Fit]:
         """Solve all problems, and keep the answers for `certificate_` and a warm start.
 
         Large problems, and all if a solver, `callback` or `verbose` is set, are solved through `solve`.
-        `blocks` returns the Gram matrix of each problem if they are parts of one.
+        `matrices` returns the Gram matrix of each problem, if they have values in common.
         """
         direct: list[Fit | None] = [None] * len(problems)
         if self.solver is None and self.callback is None and not self.verbose:
             with Threads().limited(1):  # several would mostly wait for each other
                 direct = [
-                    self._solve_in_units(k, make(), blocks) for k, make in enumerate(problems)
+                    self._solve_in_units(k, make(), matrices) for k, make in enumerate(problems)
                 ]
         answers = [fit or self._solve_by_solver(k, problems[k]()) for k, fit in enumerate(direct)]
         self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
@@ -152,11 +154,13 @@ class Certified(BaseEstimator):
         """The limit on iterations; 10⁷ for `max_iter=-1`."""
         return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
 
-    def _solve_in_units(self, index: int, problem: Formulation, blocks: GramPart) -> Fit | None:
+    def _solve_in_units(
+        self, index: int, problem: Formulation, matrices: GramMatrices
+    ) -> Fit | None:
         """Solve directly, in units of the data, which the tolerance is relative to."""
-        units = rescale(problem, features=blocks is None)
+        units = rescale(problem, features=matrices is None)
         start = units.scale_point(self._starting_point(index, problem))
-        values = None if blocks is None else partial(blocks, index)
+        values = None if matrices is None else partial(matrices, index)
         answer = self._solve_directly(units.problem, start, values)
         if answer is None:
             return None

@@ -11,7 +11,7 @@ from sklearn.svm._base import BaseLibSVM
 from dualgap import problems
 from dualgap.problems import Formulation, HardMarginDual, SoftMarginDual, SVRDual, Vector
 from dualgap.problems.problem import replace_fields
-from dualgap.solvers.estimators.certified import GramPart, ProblemFactory
+from dualgap.solvers.estimators.certified import GramMatrices, ProblemFactory
 from dualgap.solvers.estimators.direct import Fit
 from dualgap.solvers.estimators.machines import KernelMachine, PairMachine
 
@@ -102,13 +102,15 @@ class SVR(KernelMachine, svm.SVR):
         fields = {"epsilon": self.epsilon, "intercept": bool(self.fit_intercept)}
         return SVRDual, {"C": C, **fields}
 
-    def _solve_all(self, problems: list[ProblemFactory], blocks: GramPart = None) -> list[Fit]:
+    def _solve_all(
+        self, problems: list[ProblemFactory], matrices: GramMatrices = None
+    ) -> list[Fit]:
         """Solve the problems; C = inf is replaced by a growing C until no |βᵢ| reaches it.
 
         Such a C is equivalent. Raises ValueError if even the largest C is reached.
         """
         if np.isfinite(self.C):
-            return super()._solve_all(problems, blocks)
+            return super()._solve_all(problems, matrices)
         problem = problems[0]()
         size = float(np.abs(problem.kernel.diagonal(problem.X)).max()) or 1.0
         unit = (float(np.abs(problem.y - problem.y.mean()).max()) or 1.0) / size

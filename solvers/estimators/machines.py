@@ -7,8 +7,10 @@ package as a function.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cache
+from itertools import combinations, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -125,7 +127,7 @@ class KernelMachine(Certified, BaseLibSVM):
             X = self._compute_kernel(X)
             weighted = check_samples(X[positive]) if sample_weight.size else None
             self._kernel = self._named_kernel(kernel, weighted, weight)
-        y, gram = y[positive], isinstance(self._kernel, Precomputed)
+        y, has_gram = y[positive], isinstance(self._kernel, Precomputed)
         if self._pairs[0]:  # sort samples by the remaining classes
             if y.size < X.shape[0]:
                 if np.unique(y).size == 1:
@@ -139,7 +141,7 @@ class KernelMachine(Certified, BaseLibSVM):
             if isinstance(self.class_weight, str):  # scikit-learn ignores sample weights here
                 self.class_weight_ = balanced_weights(np.bincount(y.astype(np.intp), weight))
             weight = weight * self.class_weight_[y.astype(np.intp)]
-        samples = check_samples(X[positive][:, positive] if gram else X[positive])
+        samples = check_samples(X[positive][:, positive] if has_gram else X[positive])
         self._kernel.check(samples)
         check_values(self._kernel, samples)
         problems, rows_of = list[ProblemFactory](), list[Indices]()
@@ -153,18 +155,10 @@ class KernelMachine(Certified, BaseLibSVM):
             fields = {"y": target, "kernel": self._kernel, **fields}
             problems.append(problem_factory(formulation, samples, rows if pair else None, **fields))
             rows_of.append(rows)
-        full_gram = Gram(samples, self._kernel)  # the matrices of pairs are parts of it
-        ends = np.searchsorted(y, np.arange(len(getattr(self, "classes_", ())) + 1))
-
-        def blocks(index: int) -> Block:
-            K = full_gram.dense()
-            parts = [slice(ends[k], ends[k + 1]) for k in pairs[index]]
-            # np.block is slower
-            return np.concatenate([np.concatenate([K[p, q] for q in parts], 1) for p in parts])
-
-        # their Gram matrix takes 200 MB
-        shares_gram = len(problems) > 1 and y.size <= 5000
-        answers = self._solve_all(problems, blocks if shares_gram else None)
+        matrices = None
+        if len(problems) > 1 and y.size <= 25_000:  # values within classes take at most 200 MB
+            matrices = _matrices_of_pairs(Gram(samples, self._kernel), y, pairs)
+        answers = self._solve_all(problems, matrices)
         if not all(answer.margin > 0 for answer in answers):
             raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
         self._set_attributes(X, y, positive, rows_of, answers)
@@ -278,3 +272,30 @@ class PairMachine(KernelMachine):
                 self.classes_, self.class_weight_ = classes, np.ones(classes.size)
                 return indices.astype(np.float64)
         return super()._validate_targets(y)  # type: ignore[misc]
+
+
+def _matrices_of_pairs(
+    gram: Gram, y: Vector, pairs: list[tuple[int, ...]]
+) -> Callable[[int], Block]:
+    """Return a function that computes the Gram matrix of the samples of the k-th pair of classes.
+
+    Samples are sorted by their classes `y`. Values within a class, which are part of several matrices,
+    are computed once.
+    """
+    ends = np.searchsorted(y, np.arange(y[-1] + 2))
+    members = [slice(*pair) for pair in pairwise(ends)]
+
+    @cache
+    def within(i: int) -> Block:
+        return gram.block(members[i], members[i])
+
+    def matrix(k: int) -> Block:
+        i, j = pairs[k]
+        between = gram.block(members[i], members[j])
+        size = len(between)
+        K = np.empty((sum(between.shape),) * 2)
+        K[:size, :size], K[:size, size:] = within(i), between
+        K[size:, :size], K[size:, size:] = between.T, within(j)
+        return K
+
+    return matrix

@@ -297,39 +297,46 @@ class Tiles:
 
         Of row r only the columns before ends[r], which increase, are needed; by default all.
         """
-        parts, width = columns.parts, columns.width
         ends = np.full(rows.size, out.shape[1]) if ends is None else ends
-        if isinstance(parts, np.ndarray):
-            samples = self._samples_as(columns.dtype)
-            assert isinstance(samples, DenseSamples)
-            form = self.kernel.power_form
-            *affine, degree = form or (1.0, 0.0, 1)
-            factor, shift = map(np.float32, affine)
-            groups, tile = pack(samples.rows, rows, HEIGHT), np.empty((HEIGHT, WIDTH), np.float32)
-            fill(groups, parts[first:last], tile, out, offset, factor, shift, degree, ends)
-            if form is None:
-                cols = columns.cols[first * width : last * width]
-                self._transform(out[:, offset : offset + cols.size], rows, cols)
+        if isinstance(columns.parts, np.ndarray):
+            self._write_panels(rows, columns, first, last, out, offset, ends)
             return
-        height = TUNING.tile_rows
+        width, height = columns.width, TUNING.tile_rows
         buffer = np.empty(height * width, out.dtype)
         for low in range(0, rows.size, height):
-            row_chunk, end = rows[low : low + height], int(ends[low : low + height][-1])
+            chunk, end = rows[low : low + height], int(ends[low : low + height][-1])
             for k in range(first, min(last, columns.count)):
                 start = offset + (k - first) * width
                 if start >= end:
                     break
                 target = out[low : low + height, start : min(start + width, end)]
                 cols = columns.cols[k * width :][: target.shape[1]]
-                if parts is None:
-                    target[:] = self.gram.bound.block(row_chunk, cols)
-                else:
-                    contiguous = target.flags.c_contiguous
-                    tile = target if contiguous else buffer[: target.size].reshape(target.shape)
-                    self._samples_as(columns.dtype).products(row_chunk, parts[k], tile)
-                    self._transform(tile, row_chunk, cols)
-                    if not contiguous:
-                        target[:] = tile
+                if columns.parts is None:
+                    target[:] = self.gram.bound.block(chunk, cols)
+                    continue
+                contiguous = target.flags.c_contiguous
+                tile = target if contiguous else buffer[: target.size].reshape(target.shape)
+                self._samples_as(columns.dtype).products(chunk, columns.parts[k], tile)
+                self._transform(tile, chunk, cols)
+                if not contiguous:
+                    target[:] = tile
+
+    def _write_panels(
+        self, rows: Indices, columns: Columns, first: int, last: int, out: Tile, offset: int,
+        ends: Indices,
+    ) -> None:  # fmt: skip
+        """Do the same for columns in panels, whose products and powers are computed in registers."""
+        samples = self._samples_as(columns.dtype)
+        assert isinstance(samples, DenseSamples)
+        form = self.kernel.power_form
+        *affine, degree = form or (1.0, 0.0, 1)
+        factor, shift = map(np.float32, affine)
+        groups, tile = pack(samples.rows, rows, HEIGHT), np.empty((HEIGHT, WIDTH), np.float32)
+        panels: Any = columns.parts
+        fill(groups, panels[first:last], tile, out, offset, factor, shift, degree, ends)
+        if form is None:
+            cols = columns.cols[first * columns.width : last * columns.width]
+            self._transform(out[:, offset : offset + cols.size], rows, cols)
 
     def _transform(self, products: Tile, rows: Indices, cols: Indices) -> None:
         """Apply the kernel's function to inner products, in place."""

@@ -142,6 +142,13 @@ class Situation(NamedTuple):
         """Whether rounds in float32 resolve the gap wanted."""
         return self.gap is not None and (self.target_gap or 0.0) >= 1e-7
 
+    @property
+    def remaining_factor(self) -> float:
+        """How many times too large the gap is if rounds in float32 resolve it, else the violation."""
+        if self.gap is None or not self.target_gap or not self.is_resolved:
+            return self.factor
+        return self.gap() / self.target_gap
+
 
 class NewtonStep(NamedTuple):
     """A step that is due: exact, in float64, or approximate; `residual` is the target of its system."""
@@ -233,9 +240,12 @@ class _ExactSteps:
         if self.rounds_left <= 0:
             is_settled = np.array_equal(now.free, self._free)
             self.rounds_left, self._free = 4, now.free
+            # where rounds would get there too, a step has to be short
+            limit = TUNING.max_factored // (2 if now.is_resolved else 1)
             # for a factor below five, a few rounds suffice
-            is_far = now.factor >= 5.0 and not now.is_resolved
-            self._is_refining = is_settled and is_far and now.free.size <= TUNING.max_factored
+            self._is_refining = (
+                is_settled and now.free.size <= limit and now.remaining_factor >= 5.0
+            )
             if self._is_refining:
                 return self._STEP
         self.rounds_left -= 1

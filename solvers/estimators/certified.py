@@ -10,7 +10,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import (
@@ -19,12 +18,11 @@ from sklearn.utils._param_validation import (
     Options,
     make_constraint,
 )
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
+from dualgap.problems import Certificate, Formulation, Matrix, Point, Precomputed, certify
 from dualgap.problems.answers.geometry import BOUND_RTOL, upper_limits
-from dualgap.problems.dataset import Indices, as_canonical_csr, check_weight_range
+from dualgap.problems.dataset import check_weight_range
 from dualgap.problems.gram.threads import Threads
 from dualgap.problems.kernels import Block
 from dualgap.problems.problem.certificate import WRONG_GAP, sum_certificates
@@ -314,43 +312,6 @@ def problem_factory(
     return problem
 
 
-def encode_labels(y: Any) -> tuple[Any, Indices]:
-    """Return the classes and each label's index among them, after scikit-learn's check of labels.
-
-    The check takes a third of a small fit, and vectors of integers or strings pass it, without a warning
-    if there are few classes.
-    """
-    is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biU"
-    if not is_plain:
-        check_classification_targets(y)
-    classes, indices = np.unique(y, return_inverse=True)
-    if is_plain and 2 * classes.size > y.size:
-        check_classification_targets(y)
-    return classes, indices
-
-
-def as_integers(y: Any) -> Any:
-    """Return pandas' nullable integers, none missing, as NumPy's; anything else unchanged.
-
-    scikit-learn would round those from 2⁵³ on to float64, so that classes became one.
-    """
-    dtype = getattr(y, "dtype", None)
-    kind = None if isinstance(dtype, np.dtype) else getattr(dtype, "kind", None)
-    return y.to_numpy(f"{kind}8") if kind in ("i", "u") and not y.isna().any() else y
-
-
-def balanced_weights(counts: Any) -> Vector:
-    """Return class weights (K,) that give all classes the same total, from their totals."""
-    return counts.sum() / (counts.size * counts)
-
-
-def as_canonical(X: Any) -> Any:
-    """Return a sparse matrix in canonical CSR form, as LIBSVM needs it; anything else unchanged."""
-    if scipy.sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "bifu":
-        return as_canonical_csr(X, "X")
-    return X
-
-
 def is_extreme(problem: Formulation) -> bool:
     """Whether values are so large or small that a violation or a step says little about the gap."""
     if problem.in_blocks:
@@ -359,21 +320,3 @@ def is_extreme(problem: Formulation) -> bool:
     sizes = [float(np.abs(value).max()) for value in values]
     # above it a fit may reach its tolerance at a gap above FAR: an SVR did at 1e8
     return any(size > 1e6 or 0 < size < 1e-6 for size in sizes)
-
-
-def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:
-    """Return the indices and weights of samples with positive weight; None or an empty array means 1."""
-    weight = np.asarray([] if sample_weight is None else sample_weight, dtype=np.float64)
-    if weight.size == 0:
-        return np.arange(n), np.ones(n)
-    if weight.shape not in ((), (n,)) or not np.isfinite(weight).all():
-        raise ValueError(
-            f"sample_weight: must be {n} finite numbers, got {short_repr(sample_weight)}"
-        )
-    weight = np.broadcast_to(weight, n)
-    positive = np.flatnonzero(weight > 0)
-    if positive.size == 0:
-        raise ValueError(
-            "sample_weight: Invalid input - all samples have zero or negative weights."
-        )
-    return positive, weight[positive]

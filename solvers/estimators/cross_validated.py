@@ -14,8 +14,8 @@ from dualgap.problems import Certificate, Kernel, SoftMarginDual
 from dualgap.problems.dataset import check_samples
 from dualgap.problems.validation import short_repr
 from dualgap.solvers import cross_validate
-from dualgap.solvers.estimators.certified import as_integers
 from dualgap.solvers.estimators.classes import SVC
+from dualgap.solvers.estimators.inputs import as_integers
 from dualgap.solvers.estimators.machines import SAMPLES
 
 

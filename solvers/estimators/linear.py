@@ -26,11 +26,6 @@ from dualgap.solvers.estimators.certified import (
     Certified,
     GramValues,
     ProblemFactory,
-    as_canonical,
-    as_integers,
-    balanced_weights,
-    encode_labels,
-    positive_weights,
     problem_factory,
 )
 from dualgap.solvers.estimators.direct import Accuracy, Fit, fit_small
@@ -41,6 +36,13 @@ from dualgap.solvers.estimators.in_blocks import (
     is_in_blocks,
     predict_in_blocks,
     with_feature,
+)
+from dualgap.solvers.estimators.inputs import (
+    as_canonical,
+    as_integers,
+    balanced_weights,
+    encode_labels,
+    positive_weights,
 )
 from dualgap.solvers.finite_newton import MAX_FEATURES, FiniteNewton, minimise_squares
 from dualgap.solvers.near_rows import NearRows

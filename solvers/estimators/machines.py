@@ -37,14 +37,16 @@ from dualgap.problems.kernels.base import check_values
 from dualgap.solvers.estimators.certified import (
     Certified,
     ProblemFactory,
+    problem_factory,
+)
+from dualgap.solvers.estimators.direct import Fit
+from dualgap.solvers.estimators.inputs import (
     as_canonical,
     as_integers,
     balanced_weights,
     encode_labels,
     positive_weights,
-    problem_factory,
 )
-from dualgap.solvers.estimators.direct import Fit
 
 SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
 
